@@ -2,6 +2,7 @@ package claims
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,6 +19,57 @@ import (
 
 // ErrNoRepository means that a path is in no git work tree.
 var ErrNoRepository = errors.New("not in a git repository")
+
+// Places finds the repository of each path. A path is relative to the working folder.
+func (s *Session) Places(paths ...string) ([]Place, error) {
+	var places []Place
+	for _, text := range paths {
+		resolved, folder, err := find(text)
+		if err != nil {
+			return nil, err
+		}
+		id, err := s.repo(folder)
+		if err != nil {
+			return nil, err
+		}
+		path, err := filepath.Rel(folder, resolved)
+		if err != nil {
+			return nil, err
+		}
+		places = append(places, Place{Repo: id, Path: norm.NFC.String(filepath.ToSlash(path))})
+	}
+	return places, nil
+}
+
+// Branch returns the branch with the name, or the one that is checked out where the path is.
+func (s *Session) Branch(path, name string) (Place, error) {
+	_, folder, err := find(path)
+	if err != nil {
+		return Place{}, err
+	}
+	if name == "" {
+		current, err := git(folder, "branch", "--show-current")
+		if err != nil {
+			return Place{}, err
+		}
+		name = cmp.Or(current, "HEAD")
+	}
+	id, err := s.repo(folder)
+	return Place{Repo: id, Branch: name}, err
+}
+
+// Tree returns the work tree that the path is in.
+func (*Session) Tree(path string) (Place, error) {
+	_, folder, err := find(path)
+	return Place{Tree: hostname() + filepath.ToSlash(folder)}, err
+}
+
+func (s *Session) repo(folder string) (string, error) {
+	if s.config.Repo != "" {
+		return cmp.Or(addressed(s.config.Repo), s.config.Repo), nil
+	}
+	return repository(folder)
+}
 
 // resolve returns the one absolute form of a path: without symbolic links and dots, in the spelling
 // of the disk. What does not exist yet stays as it is.

@@ -12,14 +12,11 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 	"unicode"
-
-	"golang.org/x/text/unicode/norm"
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/client"
@@ -83,57 +80,6 @@ func printable(text string) string {
 // isOwn reports whether a holder is this session.
 func (s *Session) isOwn(holder string) bool {
 	return holder == s.who || strings.HasPrefix(holder, s.who+": ")
-}
-
-// Places finds the repository of each path. A path is relative to the working folder.
-func (s *Session) Places(paths ...string) ([]Place, error) {
-	var places []Place
-	for _, text := range paths {
-		resolved, folder, err := find(text)
-		if err != nil {
-			return nil, err
-		}
-		id, err := s.repo(folder)
-		if err != nil {
-			return nil, err
-		}
-		path, err := filepath.Rel(folder, resolved)
-		if err != nil {
-			return nil, err
-		}
-		places = append(places, Place{Repo: id, Path: norm.NFC.String(filepath.ToSlash(path))})
-	}
-	return places, nil
-}
-
-// Branch returns the branch with the name, or the one that is checked out where the path is.
-func (s *Session) Branch(path, name string) (Place, error) {
-	_, folder, err := find(path)
-	if err != nil {
-		return Place{}, err
-	}
-	if name == "" {
-		current, err := git(folder, "branch", "--show-current")
-		if err != nil {
-			return Place{}, err
-		}
-		name = cmp.Or(current, "HEAD")
-	}
-	id, err := s.repo(folder)
-	return Place{Repo: id, Branch: name}, err
-}
-
-// Tree returns the work tree that the path is in.
-func (*Session) Tree(path string) (Place, error) {
-	_, folder, err := find(path)
-	return Place{Tree: hostname() + filepath.ToSlash(folder)}, err
-}
-
-func (s *Session) repo(folder string) (string, error) {
-	if s.config.Repo != "" {
-		return cmp.Or(addressed(s.config.Repo), s.config.Repo), nil
-	}
-	return repository(folder)
 }
 
 // load reads the state without waiting for processes that change it.

@@ -12,11 +12,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 )
 
-// margin is how much longer than its wait a hook may take before the agent ends it.
-const margin = 10 * time.Second
+// timeout is when the agent ends a hook: after its default wait, and some more.
+const timeout = 30 // seconds
 
 // Change is a file as it is, and as the installation would have it; a nil text is no file.
 type Change struct {
@@ -26,7 +25,7 @@ type Change struct {
 
 // Changes install the hooks of an agent, or of git, for the work tree in a folder, or remove them.
 // Everything else in the files stays.
-func (h *Hook) Changes(name, folder string, remove bool) ([]Change, error) {
+func Changes(name, folder string, remove bool) ([]Change, error) {
 	if name == "git" {
 		return gitChanges(folder, remove)
 	}
@@ -39,7 +38,7 @@ func (h *Hook) Changes(name, folder string, remove bool) ([]Change, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	fresh, err := h.settings(name, a, text, remove)
+	fresh, err := settings(name, a, text, remove)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -62,7 +61,7 @@ func (c Change) Write() error {
 }
 
 // settings returns the settings of an agent with the hooks, or without them.
-func (h *Hook) settings(name string, a agent, text []byte, remove bool) ([]byte, error) {
+func settings(name string, a agent, text []byte, remove bool) ([]byte, error) {
 	command, all := "fencepost hook "+name, map[string]any{}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -88,7 +87,7 @@ func (h *Hook) settings(name string, a agent, text []byte, remove bool) ([]byte,
 			break
 		}
 		group := map[string]any{"hooks": []any{map[string]any{
-			"type": "command", "command": command, "timeout": int((h.Wait + margin).Seconds()) * a.unit,
+			"type": "command", "command": command, "timeout": timeout * a.unit,
 		}}}
 		switch kind {
 		case before:
@@ -126,18 +125,17 @@ func gitChanges(folder string, remove bool) ([]Change, error) {
 		line := "fencepost hook git " + event
 		c.After = []byte("#!/bin/sh\nexec " + line + "\n")
 		c.Before, err = os.ReadFile(c.Path)
-		isOurs := bytes.Equal(c.Before, c.After)
-		switch {
+		switch isOurs := bytes.Equal(c.Before, c.After); {
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			return nil, err
-		case err == nil && !isOurs && !remove:
-			return nil, fmt.Errorf("%s exists: add the command %q to it", c.Path, line)
-		case remove && isOurs:
+		case remove && !isOurs:
+			continue
+		case remove:
 			c.After = nil
-			all = append(all, c)
-		case !remove && !isOurs:
-			all = append(all, c)
+		case err == nil && !isOurs:
+			return nil, fmt.Errorf("%s exists: add the command %q to it", c.Path, line)
 		}
+		all = append(all, c)
 	}
 	return all, nil
 }

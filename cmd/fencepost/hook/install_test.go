@@ -42,8 +42,7 @@ func TestSettingsStay(t *testing.T) {
 		if err := os.WriteFile(path, before, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		h := &Hook{Wait: time.Second}
-		installed := change(t, h, name, folder, false)
+		installed := change(t, name, folder, false)
 		for event := range a.events {
 			if !bytes.Contains(installed, []byte(`"`+event+`"`)) {
 				t.Errorf("%s: no hook for %s", name, event)
@@ -52,18 +51,18 @@ func TestSettingsStay(t *testing.T) {
 		if !bytes.Contains(installed, []byte("echo <ok>")) {
 			t.Errorf("%s: the settings lost something: %s", name, installed)
 		}
-		if again := change(t, h, name, folder, false); !bytes.Equal(again, installed) {
+		if again := change(t, name, folder, false); !bytes.Equal(again, installed) {
 			t.Errorf("%s: a second installation writes %s", name, again)
 		}
-		if after := change(t, h, name, folder, true); !bytes.Equal(after, before) {
+		if after := change(t, name, folder, true); !bytes.Equal(after, before) {
 			t.Errorf("%s: the removal leaves %s", name, after)
 		}
 	}
 }
 
-func change(t *testing.T, h *Hook, name, folder string, remove bool) []byte {
+func change(t *testing.T, name, folder string, remove bool) []byte {
 	t.Helper()
-	changes, err := h.Changes(name, folder, remove)
+	changes, err := Changes(name, folder, remove)
 	if err != nil {
 		t.Fatal(err)
 	}

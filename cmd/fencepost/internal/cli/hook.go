@@ -74,8 +74,7 @@ func (a *app) installCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("this is no work tree of git: %w", err)
 			}
-			h := &hook.Hook{Wait: 20 * time.Second}
-			changes, err := h.Changes(args[0], strings.TrimSpace(string(top)), remove)
+			changes, err := hook.Changes(args[0], strings.TrimSpace(string(top)), remove)
 			if err != nil {
 				return err
 			}

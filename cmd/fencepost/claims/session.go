@@ -112,9 +112,6 @@ func (s *Session) Claim(ctx context.Context, r Request) error {
 		if err != nil {
 			return err
 		}
-		if again {
-			continue
-		}
 		if err := s.release(ctx, p.conflicts); err != nil {
 			return err
 		}

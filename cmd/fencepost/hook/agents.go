@@ -73,8 +73,8 @@ func agentOf(name string) (agent, error) {
 	return a, nil
 }
 
-// answer keeps the agent from the call for a reason, or warns its user. Nothing means that the agent
-// goes on as if there were no hook.
+// answer refuses the call for a reason, or warns the user. Without either the agent continues as if
+// there were no hook.
 func (a agent) answer(out io.Writer, event, reason, warning string) error {
 	var answer map[string]any
 	switch {

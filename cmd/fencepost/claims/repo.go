@@ -154,18 +154,17 @@ func repository(top string) (string, error) {
 // addressed returns host/path of a remote's address in small letters, without user, port and .git,
 // or nothing for a folder of this machine.
 func addressed(address string) string {
-	host, folder := "", ""
-	if u, err := url.Parse(address); err == nil && strings.Contains(address, "://") {
-		host, folder = u.Hostname(), u.Path // no host: file:///folder
-	} else if before, after, found := strings.Cut(address, ":"); found &&
-		!strings.ContainsAny(before, `/\`) && len(before) > 1 { // user@host:path, but no C:\path
-		host, folder = before[strings.LastIndexByte(before, '@')+1:], after
+	host, folder, _ := strings.Cut(address, ":")
+	isFolder := len(host) < 2 || strings.ContainsAny(host, `/\`) // C:\folder, or ./a:b
+	if folder != "" && !isFolder && !strings.Contains(address, "://") {
+		address = "ssh://" + host + "/" + folder
 	}
-	if host == "" {
+	u, err := url.Parse(address)
+	if err != nil || u.Hostname() == "" {
 		return ""
 	}
-	folder = strings.TrimSuffix(strings.Trim(folder, "/"), ".git")
-	return strings.ToLower(path.Join(host, folder))
+	folder = strings.TrimSuffix(strings.Trim(u.Path, "/"), ".git")
+	return strings.ToLower(path.Join(u.Hostname(), folder))
 }
 
 // git runs git in a folder and returns the line that it prints.

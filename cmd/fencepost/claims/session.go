@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -38,30 +39,27 @@ type Config struct {
 	Repo string
 	// TTL is how long a claim lasts without a renewal.
 	TTL time.Duration
-	// Folder has the states of the user's sessions; [Folder] by default.
-	Folder string
 }
 
 // Session has claims. Its methods may be called by many processes at once.
 type Session struct {
 	config Config
+	folder string // of the states of the user's sessions
 	who    string // begins the name of the session as a holder
 }
 
 // Open returns a session. It sends no request.
 func Open(config Config) (*Session, error) {
-	if config.Session == "" {
-		return nil, errors.New("the session has no name")
-	}
-	if config.Folder == "" {
-		folder, err := Folder()
+	states := os.Getenv("XDG_STATE_HOME")
+	if states == "" {
+		home, err := os.UserHomeDir()
 		if err != nil {
 			return nil, err
 		}
-		config.Folder = folder
+		states = filepath.Join(home, ".local", "state")
 	}
 	who := fmt.Sprintf("%.80s@%.60s", config.Session, hostname())
-	return &Session{config: config, who: printable(who)}, nil
+	return &Session{config, filepath.Join(states, "fencepost", "claims"), printable(who)}, nil
 }
 
 // Name of the session.

@@ -62,28 +62,19 @@ type state struct {
 	Ended   []ended  `json:"ended,omitempty"`
 }
 
-// Folder is where the states of sessions are by default.
-func Folder() (string, error) {
-	if folder := os.Getenv("XDG_STATE_HOME"); folder != "" {
-		return filepath.Join(folder, "fencepost", "claims"), nil
-	}
-	home, err := os.UserHomeDir()
-	return filepath.Join(home, ".local", "state", "fencepost", "claims"), err
-}
-
 // file of a session's state. The session's name may be anything.
 func (s *Session) file() string {
 	hash := sha256.Sum256([]byte(s.config.Session))
-	return filepath.Join(s.config.Folder, hex.EncodeToString(hash[:16])+".json")
+	return filepath.Join(s.folder, hex.EncodeToString(hash[:16])+".json")
 }
 
 // update changes the state while no other process does.
 func (s *Session) update(change func(*state) error) error {
-	if err := os.MkdirAll(s.config.Folder, 0o700); err != nil {
+	if err := os.MkdirAll(s.folder, 0o700); err != nil {
 		return err
 	}
 	guard, err := os.OpenFile(
-		filepath.Join(s.config.Folder, "lock"), os.O_CREATE|os.O_RDWR, 0o600,
+		filepath.Join(s.folder, "lock"), os.O_CREATE|os.O_RDWR, 0o600,
 	)
 	if err != nil {
 		return err
@@ -141,7 +132,7 @@ func (s *Session) forget() {
 
 // files of all sessions of the user.
 func (s *Session) files() []string {
-	all, _ := filepath.Glob(filepath.Join(s.config.Folder, "*.json")) // the pattern is valid
+	all, _ := filepath.Glob(filepath.Join(s.folder, "*.json")) // the pattern is valid
 	return all
 }
 

@@ -142,9 +142,9 @@ func TestCalls(t *testing.T) {
 
 // TestEndOfASessionWithoutClaims: a session that claimed nothing ends without an error.
 func TestEndOfASessionWithoutClaims(t *testing.T) {
-	folder := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	h := &Hook{Open: func(name string) (*claims.Session, error) {
-		return claims.Open(claims.Config{Session: name, Folder: folder})
+		return claims.Open(claims.Config{Session: name})
 	}}
 	var out strings.Builder
 	call := strings.NewReader(`{"session_id":"a","hook_event_name":"SessionEnd"}`)

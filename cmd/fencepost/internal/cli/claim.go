@@ -53,6 +53,24 @@ func (f *sessionFlags) open(to *client.Client, given string) (*claims.Session, e
 	return claims.Open(config)
 }
 
+// claiming makes do the work of a command, with the session of the flags and the places of the
+// arguments.
+func (a *app) claiming(
+	f *sessionFlags, do func(context.Context, *claims.Session, []claims.Place) error,
+) func(*cobra.Command, []string) error {
+	return a.using(func(ctx context.Context, to *client.Client, paths []string) error {
+		s, err := f.open(to, "")
+		if err != nil {
+			return err
+		}
+		places, err := s.Places(paths...)
+		if err != nil {
+			return &exit{codeUsage, err}
+		}
+		return do(ctx, s, places)
+	})
+}
+
 func (a *app) claimCommand() *cobra.Command {
 	f := &sessionFlags{}
 	command := &cobra.Command{
@@ -63,18 +81,12 @@ func (a *app) claimCommand() *cobra.Command {
 The claims of a session end one --ttl after its last call, unless it releases
 them. fencepost hook makes agents claim what they edit.`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: a.using(func(ctx context.Context, to *client.Client, paths []string) error {
+		RunE: a.claiming(f, func(ctx context.Context, s *claims.Session, places []claims.Place) error {
 			if f.TTL < leastTTL || f.Wait < 0 || f.Wait > mostWait {
 				return usage("--ttl must be 2s or more, --wait 0 to 24h")
 			}
-			s, err := f.open(to, "")
-			if err != nil {
-				return err
-			}
-			if f.Places, err = s.Places(paths...); err != nil {
-				return &exit{codeUsage, err}
-			}
-			err = s.Claim(ctx, f.Request)
+			f.Places = places
+			err := s.Claim(ctx, f.Request)
 			if taken := new(claims.TakenError); errors.As(err, &taken) {
 				return &exit{codeNotAcquired, err}
 			}
@@ -93,15 +105,7 @@ func (a *app) unclaimCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "unclaim [PATH…]",
 		Short: "Release claims: of the paths and of all in them, or all",
-		RunE: a.using(func(ctx context.Context, to *client.Client, paths []string) error {
-			s, err := f.open(to, "")
-			if err != nil {
-				return err
-			}
-			places, err := s.Places(paths...)
-			if err != nil {
-				return &exit{codeUsage, err}
-			}
+		RunE: a.claiming(f, func(ctx context.Context, s *claims.Session, places []claims.Place) error {
 			released, err := s.Unclaim(ctx, places...)
 			if err != nil {
 				return err
@@ -123,16 +127,13 @@ func (a *app) claimsCommand() *cobra.Command {
 		Use:   "claims",
 		Short: "List the claims of this session, or of all",
 		Args:  cobra.NoArgs,
-		RunE: a.using(func(ctx context.Context, to *client.Client, _ []string) error {
-			s, err := f.open(to, "")
+		RunE: a.claiming(f, func(ctx context.Context, s *claims.Session, _ []claims.Place) error {
+			if !all {
+				return a.printTree(s.Own())
+			}
+			seen, err := s.All(ctx, ".")
 			if err != nil {
 				return err
-			}
-			seen := s.Own()
-			if all {
-				if seen, err = s.All(ctx, "."); err != nil {
-					return err
-				}
 			}
 			return a.printTree(seen)
 		}),

@@ -141,25 +141,19 @@ func (s *Session) heldBy(c *Claim, cause error) error {
 	if !errors.As(cause, &problem) || problem.Code != api.Deadlock && len(problem.Locks) == 0 {
 		return cause
 	}
-	taken := &TakenError{
-		Place: c.Places[0], By: "another session", Waits: problem.Code == api.Deadlock,
-	}
+	waits := problem.Code == api.Deadlock
 	for _, busy := range problem.Locks {
 		for _, h := range busy.Holders {
 			theirs := []client.Claim{{Name: busy.Name, Mode: h.Mode}}
-			if s.isOwn(h.Holder) || !conflict(c.Locks, theirs) {
-				continue
-			}
-			taken.By = h.Holder
-			taken.Since, _ = h.Since.Time()
 			for _, p := range c.Places {
-				if p.Name() == busy.Name {
-					taken.Place = p
+				if !s.isOwn(h.Holder) && conflict(p.locks(c.Read), theirs) {
+					since, _ := h.Since.Time()
+					return &TakenError{Place: p, By: h.Holder, Since: since, Waits: waits}
 				}
 			}
 		}
 	}
-	return taken
+	return &TakenError{Place: c.Places[0], By: "another session", Waits: waits}
 }
 
 // check returns a [TakenError] for the first place that the session has again after another session

@@ -46,7 +46,8 @@ func (h *Hook) Answer(ctx context.Context, name string, in io.Reader, out io.Wri
 	}
 	switch a.events[c.Event] {
 	case before:
-		reason, warning := h.finding(h.claims(ctx, s, a, c))
+		places, err := h.claim(ctx, s, a, c)
+		reason, warning := h.finding(s, places, err)
 		return a.answer(out, c.Event, reason, warning)
 	case after:
 		return endCommands(ctx, s, a, c)
@@ -60,36 +61,35 @@ func (h *Hook) Answer(ctx context.Context, name string, in io.Reader, out io.Wri
 	return err
 }
 
-// claims claims what the call writes.
-func (h *Hook) claims(
+// claim claims what the call writes. It returns that also with an error.
+func (h *Hook) claim(
 	ctx context.Context, s *claims.Session, a agent, c *call,
-) (*claims.Session, []claims.Place, error) {
-	var all []claims.Place
+) (all []claims.Place, err error) {
 	for _, file := range a.files(c) {
 		places, err := s.Places(file)
 		if errors.Is(err, claims.ErrNoRepository) {
 			continue
 		}
 		if err != nil {
-			return s, nil, err
+			return all, err
 		}
 		all = append(all, places...)
 		tree, err := s.Tree(file)
 		if err != nil {
-			return s, nil, err
+			return all, err
 		}
 		if err := s.Claim(ctx, stay(h.Wait, tree)); err != nil {
-			return s, all, err
+			return all, err
 		}
 	}
 	commands, err := placesOf(s, a.gitCalls(c))
 	if err != nil {
-		return s, all, err
+		return all, err
 	}
 	if all = append(all, commands...); len(all) == 0 {
-		return s, all, s.Renew(ctx)
+		return nil, s.Renew(ctx)
 	}
-	return s, all, s.Claim(ctx, claims.Request{Places: all, Wait: h.Wait})
+	return all, s.Claim(ctx, claims.Request{Places: all, Wait: h.Wait})
 }
 
 // stay keeps other sessions' git from changing work trees.

@@ -29,7 +29,7 @@ func (f *sessionFlags) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Session, "session", "",
 		"`name` of the session that has the claims ($FENCEPOST_SESSION, your user name)")
 	flags.StringVar(&f.Repo, "repo", "",
-		"`id` of the repository ($FENCEPOST_REPO, the address of its remote)")
+		"`id` of the repository ($FENCEPOST_REPO, the address of its remote origin)")
 }
 
 func (f *sessionFlags) bindTTL(flags *pflag.FlagSet, wait time.Duration) {

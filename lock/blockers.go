@@ -63,19 +63,18 @@ type waiting struct {
 	before iter.Seq2[*Entry, Claim]
 }
 
-// blockers returns what blocks w. If the entries before it leave enough permits, it waits behind
-// first, the first entry that waits there: its own limit is lower, or it takes more. If they are
-// too many to know, first may still block it by itself.
+// blockers returns what blocks w. If the entries before it leave enough permits, or are too many to
+// know, it waits behind first, the first entry that waits there: while what blocks that one exists,
+// or by itself.
 func (w waiting) blockers(first waiting) []*Entry {
-	switch all, blocked := w.obstacles(); {
-	case all == nil && first.entry != w.entry &&
-		!Joins(first.claim, first.claim.Takes(), w.claim):
-		return []*Entry{first.entry}
-	case blocked:
+	all, blocked := w.obstacles()
+	switch {
+	case first.entry == w.entry || blocked && all != nil:
 		return all
+	case !Joins(first.claim, first.claim.Takes(), w.claim):
+		return []*Entry{first.entry}
 	}
-	all, _ := first.obstacles()
-	if len(all) == 0 || len(all) == MaxBlockers {
+	if all, _ = first.obstacles(); len(all) == 0 || len(all) == MaxBlockers {
 		return nil
 	}
 	return append(all, first.entry)

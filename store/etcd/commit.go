@@ -391,7 +391,7 @@ func bucket(at time.Time) string { return fmt.Sprintf("%011d", at.Unix()/10) }
 // putWrite writes e if its primary key is missing, under a lease that is set later, see
 // [part.under]. An attempt may commit long after its caller gave up. By then the next attempt may
 // have written the entry, or the entry may be removed. So an attempt never overwrites the key.
-// withdrawn is the revision of the mark that it replaces, see [Store.putMark].
+// withdrawn is the revision of the mark that it replaces, see [putMark].
 func (s *Store) putWrite(e *lock.Entry, val []byte, withdrawn int64) *write {
 	p := &part{
 		puts: true, compares: []*pb.Compare{created(s.primaryKey(e), 0)}, admitted: s.admission(e),
@@ -409,7 +409,7 @@ func (s *Store) putWrite(e *lock.Entry, val []byte, withdrawn int64) *write {
 		}
 		p.ops = append(p.ops, putOp([]byte(key), val, 0))
 	}
-	s.putMark(w, e, withdrawn)
+	putMark(s.keyspace, w, e, withdrawn)
 	return p.sized(w)
 }
 
@@ -447,7 +447,7 @@ func (s *Store) deleteWrite(
 		p.ops = append(p.ops, deleteOp([]byte(key)))
 	}
 	at := time.Now().UnixMilli()
-	s.endMark(w, e, why, at, memory)
+	endMark(s.keyspace, w, e, why, at, memory)
 	if memory != 0 {
 		end := store.End{ID: e.ID, Tenant: e.Tenant, Reason: why, At: at}
 		switch position := s.revision(e.Number); {

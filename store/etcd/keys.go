@@ -41,11 +41,11 @@ func splitMarkKey(rest string) (id lock.ID, ok bool) {
 
 // putMark makes w conditional: it writes e only if its id is neither in use nor used up. There
 // must be no mark, or that of a withdrawn entry which was put at the revision.
-func (s *Store) putMark(w *write, e *lock.Entry, withdrawn int64) {
+func putMark(ks *keyspace, w *write, e *lock.Entry, withdrawn int64) {
 	if !e.Resumable() {
 		return
 	}
-	key := s.markKey(e.Tenant, e.ID)
+	key := ks.markKey(e.Tenant, e.ID)
 	w.Keys = append(w.Keys, key)
 	w.Payload.compares = append(w.Payload.compares, modified([]byte(key), withdrawn))
 	w.Payload.ops = append(w.Payload.ops, putOp([]byte(key), store.Encode(mark{Lock: e.Home()}), 0))
@@ -54,11 +54,11 @@ func (s *Store) putMark(w *write, e *lock.Entry, withdrawn int64) {
 // endMark makes w replace the mark of e with the reason, or delete it without a lease. The mark
 // of a withdrawal without a record is removed before its entry: that is how the feeds of others
 // recognize it, see [departures.left].
-func (s *Store) endMark(w *write, e *lock.Entry, why lock.Reason, at, lease int64) {
+func endMark(ks *keyspace, w *write, e *lock.Entry, why lock.Reason, at, lease int64) {
 	if !e.Resumable() {
 		return
 	}
-	key := s.markKey(e.Tenant, e.ID)
+	key := ks.markKey(e.Tenant, e.ID)
 	w.Keys = append(w.Keys, key)
 	switch {
 	case lease != 0:

@@ -17,15 +17,20 @@ import (
 func (s *Store) Narrow(
 	ctx context.Context, e *lock.Entry, kept []lock.Claim,
 ) (now *lock.Entry, err error) {
-	return engine.Narrow(ctx, s.timeout, func(ctx context.Context) (*lock.Entry, error) {
-		return s.tryNarrow(ctx, e, kept)
-	})
+	n := &narrowing{store: s, entry: e, kept: kept}
+	return engine.Narrow(ctx, s.timeout, n.try)
 }
 
-// tryNarrow makes an attempt.
-func (s *Store) tryNarrow(
-	ctx context.Context, e *lock.Entry, kept []lock.Claim,
-) (*lock.Entry, error) {
+// narrowing is one call of Narrow.
+type narrowing struct {
+	store *Store
+	entry *lock.Entry
+	kept  []lock.Claim
+}
+
+// try makes an attempt.
+func (n *narrowing) try(ctx context.Context) (*lock.Entry, error) {
+	s, e := n.store, n.entry
 	if refusal := s.trust.Refusal(); refusal != nil {
 		return nil, refusal
 	}
@@ -33,8 +38,8 @@ func (s *Store) tryNarrow(
 		return s.asItIs(ctx, e)
 	}
 	known := ownRecord{s.driver, s.meta}.unchanged() // before the number is read
-	narrow, revision := e.Narrowed(kept), s.revision(e.Number)
-	out, err := s.commits.Do(ctx, s.narrowWrite(e, narrow, known))
+	narrow, revision := e.Narrowed(n.kept), s.revision(e.Number)
+	out, err := s.commits.Do(ctx, n.write(narrow, known))
 	switch {
 	case out.applied:
 		narrow.Number = s.number(revision)
@@ -55,11 +60,13 @@ func (s *Store) tryNarrow(
 	return nil, errors.Join(batch.ErrNotSent, err)
 }
 
-// narrowWrite makes narrow of e, if e and the store's own record are as known. The committer would
-// send it again under a new floor, but then the choice may be of a past that the store has lost.
+// write makes narrow of the entry, if it and the store's own record are as known. The committer
+// would send it again under a new floor, but then the choice may be of a past that the store has
+// lost.
 // The put is before the deletions, so that feeds do not take these for the end of the entry, see
 // [departures.left].
-func (s *Store) narrowWrite(e, narrow *lock.Entry, known []*pb.Compare) *write {
+func (n *narrowing) write(narrow *lock.Entry, known []*pb.Compare) *write {
+	s, e := n.store, n.entry
 	home := s.primaryKey(e)
 	p := &part{puts: true, compares: append(known, s.asKnown(e)), ops: []*pb.RequestOp{
 		putOp(home, store.Encode(store.ValueOf(narrow)), e.Handle),

@@ -85,7 +85,13 @@ func Open(ctx context.Context, conn *Conn, cfg Config) (*Store, error) {
 		every(s.closing, idleInterval, func() { s.leases.maintain(s.closing) })
 	})
 	s.tasks.Go(func() { conn.checkVersions(s.closing, s.log) })
-	s.tasks.Go(func() { s.trust.Attend(s.closing, s.look) })
+	s.tasks.Go(func() {
+		s.trust.Attend(s.closing, func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, s.timeout)
+			defer cancel()
+			return s.meta.Reread(ctx)
+		})
+	})
 	return s, nil
 }
 

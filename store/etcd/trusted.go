@@ -66,13 +66,6 @@ func (o ownRecord) reread(ctx context.Context) error { return o.meta.Reread(ctx)
 
 func (o ownRecord) refuses() bool { return o.meta.Refusal() != nil }
 
-// look reads the store's own record again after a reason for doubt.
-func (s *Store) look(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	return s.meta.Reread(ctx)
-}
-
 // Refusal implements store.Store.
 func (s *Store) Refusal() error {
 	if refusal := s.trust.Refusal(); refusal != nil {

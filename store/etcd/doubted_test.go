@@ -68,7 +68,7 @@ func (x *silentRemovals) Txn(
 	ctx context.Context, r *pb.TxnRequest, _ ...grpc.CallOption,
 ) (*pb.TxnResponse, error) {
 	put := x.put.Load()
-	if put != nil && removes(r) {
+	if put != nil && (removes(r) || len(PutsIn(r)) == 0) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}

@@ -83,8 +83,9 @@ func (s *Store) narrowWrite(e, narrow *lock.Entry, joined int64, known any) *wri
 	p.ops = append(p.ops, &zk.SetDataRequest{
 		Path: s.reader.root.primary(k), Data: data, Version: anyVersion,
 	})
+	kept := s.reader.root.secondaries(k, narrow.Claims)
 	for _, path := range s.reader.root.secondaries(k, e.Claims) {
-		if !slices.Contains(s.reader.root.secondaries(k, narrow.Claims), path) {
+		if !slices.Contains(kept, path) {
 			p.ops = append(p.ops, &zk.DeleteRequest{Path: path, Version: anyVersion})
 		}
 	}

@@ -132,8 +132,10 @@ func waitingLocks(g *service.Grant) []api.WaitingSetLock {
 	locks := make([]api.WaitingSetLock, len(g.Entry.Claims))
 	for i, c := range g.Entry.Claims {
 		locks[i].SetLock = setLockOf(c)
-		if i < len(g.Places) {
-			locks[i].Position = g.Places[i].Position
+		for _, p := range g.Places { // the view may show fewer by now
+			if p.Claim == c {
+				locks[i].Position = p.Position
+			}
 		}
 	}
 	return locks

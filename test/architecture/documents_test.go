@@ -100,7 +100,7 @@ func TestUserPagesAreShort(t *testing.T) {
 		}
 		total += words
 	}
-	if total > 30650 || len(pages) < 30 {
+	if total > 32600 || len(pages) < 30 {
 		t.Errorf("%d pages have %d words", len(pages), total)
 	}
 	t.Logf("%d pages have %d words", len(pages), total)

@@ -60,6 +60,7 @@ func Begin(args []string) error {
 		return err
 	}
 	syscall.CloseOnExec(fd)
+	dieWithParent()
 	if n, _ := os.NewFile(uintptr(fd), "gate").Read(make([]byte, 1)); n == 0 {
 		return errors.New("the process that holds the lock has ended")
 	}

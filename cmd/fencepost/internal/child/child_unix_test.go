@@ -7,11 +7,18 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
+
+// The first thread belongs to TestMain.
+var _ = func() (none struct{}) {
+	runtime.LockOSThread()
+	return none
+}()
 
 // TestMain is the guard and the gate of the tests, too.
 func TestMain(m *testing.M) {
@@ -23,8 +30,11 @@ func TestMain(m *testing.M) {
 		}
 		Guard(os.Stdin)
 	case len(os.Args) > 1 && os.Args[1] == BeginCommand:
-		fmt.Fprintln(os.Stderr, Begin(os.Args[2:]))
-		os.Exit(NotExecutable)
+		go func() { // in any thread but the first
+			fmt.Fprintln(os.Stderr, Begin(os.Args[2:]))
+			os.Exit(NotExecutable)
+		}()
+		select {}
 	default:
 		os.Exit(m.Run())
 	}

@@ -20,6 +20,13 @@ func adopts() bool {
 // self returns the path of this program, also if an upgrade has replaced or removed its file.
 func self() (string, error) { return "/proc/self/exe", nil }
 
+// dieWithParent repeats, for the thread that becomes the command, what endWithParent asked for: a
+// signal at the parent's death belongs to a thread. A parent that died before has closed the gate.
+func dieWithParent() {
+	runtime.LockOSThread()
+	_ = unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0, 0, 0) // as endWithParent did
+}
+
 // endWithParent lets the kernel kill the command, though not the rest of its group, with this
 // process, because pkill -KILL fencepost also ends the guard.
 func endWithParent(a *syscall.SysProcAttr) {

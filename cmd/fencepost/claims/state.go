@@ -80,7 +80,7 @@ func (s *Session) update(change func(*state) error) error {
 		return err
 	}
 	defer func() { _ = guard.Close() }() // nothing was written
-	if err := exclude(guard); err != nil {
+	if err := settings.Exclude(guard); err != nil {
 		return err
 	}
 	before, err := os.ReadFile(s.file())

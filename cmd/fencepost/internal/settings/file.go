@@ -103,7 +103,7 @@ func Replace(path string, text []byte) error {
 	}
 	defer func() { _ = os.Remove(fresh.Name()) }() // after the rename there is none
 	_, err = fresh.Write(text)
-	if err := errors.Join(err, fresh.Close()); err != nil {
+	if err := errors.Join(err, fresh.Sync(), fresh.Close()); err != nil {
 		return err
 	}
 	return os.Rename(fresh.Name(), path)

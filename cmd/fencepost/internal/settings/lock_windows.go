@@ -1,4 +1,4 @@
-package claims
+package settings
 
 import (
 	"os"
@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// exclude waits until no other process has the file locked. Closing the file ends the lock.
-func exclude(file *os.File) error {
+// Exclude waits until no other process has the file locked. Closing the file ends the lock.
+func Exclude(file *os.File) error {
 	return windows.LockFileEx(
 		windows.Handle(file.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK, 0, 1, 0, &windows.Overlapped{},
 	)

@@ -1,6 +1,6 @@
 //go:build unix
 
-package claims
+package settings
 
 import (
 	"os"
@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exclude waits until no other process has the file locked. Closing the file ends the lock.
-func exclude(file *os.File) error {
+// Exclude waits until no other process has the file locked. Closing the file ends the lock.
+func Exclude(file *os.File) error {
 	for {
 		if err := unix.Flock(int(file.Fd()), unix.LOCK_EX); err != unix.EINTR {
 			return err

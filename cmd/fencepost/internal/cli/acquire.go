@@ -31,16 +31,21 @@ const (
 
 func (c *claim) bind(command *cobra.Command) {
 	flags := command.Flags()
-	flags.SortFlags = false
-	spanVar(flags, &c.Wait, "wait", time.Minute,
-		"how long to queue; if 0, fail at once unless the lock is free")
-	spanVar(flags, &c.TTL, "ttl", 30*time.Second,
-		"lease: how long a dead holder blocks the lock")
+	c.bindLease(flags)
 	flags.BoolVar(&c.shared, "shared", false, "share the lock with others that share it")
 	flags.IntVar(&c.Limit, "semaphore", 0, "let up to `N` hold the lock at once")
 	flags.IntVar(&c.Permits, "permits", 0, "take `K` of the N of --semaphore; 1 by default")
 	flags.BoolVar(&c.OnlyNewest, "only-newest", false,
 		"stop waiting, with exit code 79, when a later request with this flag waits")
+}
+
+// bindLease binds the flags of a lock that cannot be shared.
+func (c *claim) bindLease(flags *pflag.FlagSet) {
+	flags.SortFlags = false
+	spanVar(flags, &c.Wait, "wait", time.Minute,
+		"how long to queue; if 0, fail at once unless the lock is free")
+	spanVar(flags, &c.TTL, "ttl", 30*time.Second,
+		"lease: how long a dead holder blocks the lock")
 	flags.StringVar(&c.Holder, "holder", "",
 		"`name` for people and for the detection of deadlocks ($FENCEPOST_HOLDER, host-pid)")
 	flags.BoolVar(&c.quiet, "quiet", false, "do not say why the wait goes on")
@@ -114,21 +119,12 @@ func (a *app) holding(
 	return work(held, signals)
 }
 
-// obtain acquires, shows the queue meanwhile, and leaves it at a signal. The context is
-// that of the held lock as well.
-func (c *claim) obtain(
-	ctx context.Context, cancel context.CancelFunc, to *client.Client, names []string,
-	signals <-chan os.Signal,
+// seek acquires, and shows the queue meanwhile. The context is that of the held lock as well.
+func (c *claim) seek(
+	ctx context.Context, to *client.Client, names []string,
 ) (*client.Held, error) {
-	var held *client.Held
-	var err error
-	done, shown := make(chan struct{}), make(chan struct{})
 	waiting, granted := context.WithCancel(ctx)
-	go func() {
-		defer close(done)
-		defer granted()
-		held, err = c.acquire(ctx, to, names)
-	}()
+	shown := make(chan struct{})
 	go func() {
 		defer close(shown)
 		switch {
@@ -139,10 +135,26 @@ func (c *claim) obtain(
 			logQueue(waiting, to, names, c.Holder, say)
 		}
 	}()
+	defer func() { <-shown }()
+	defer granted()
+	return c.acquire(ctx, to, names)
+}
+
+// obtain acquires, and leaves the queue at a signal.
+func (c *claim) obtain(
+	ctx context.Context, cancel context.CancelFunc, to *client.Client, names []string,
+	signals <-chan os.Signal,
+) (*client.Held, error) {
+	var held *client.Held
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		held, err = c.seek(ctx, to, names)
+	}()
 	for {
 		select {
 		case <-done:
-			<-shown
 			return held, err
 		case s := <-signals:
 			if !child.Ends(s) {
@@ -150,7 +162,6 @@ func (c *claim) obtain(
 			}
 			cancel()
 			<-done
-			<-shown
 			if held != nil {
 				release(held) // it was granted when the signal came
 			}

@@ -7,14 +7,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fencepost/fencepost/client"
 	"github.com/fencepost/fencepost/cmd/fencepost/internal/child"
 )
 
 // watch is what looks after a command while it runs.
 type watch struct {
 	*running
-	held  *client.Held
+	held  lease
 	child *child.Child
 	begun time.Time
 
@@ -50,6 +49,9 @@ func (w *watch) untilEnd(signals <-chan os.Signal) int {
 			return w.end(code)
 		case <-time.After(w.look()):
 		case <-w.ended():
+		case looked := <-w.changes:
+			w.look()
+			close(looked)
 		case <-w.child.Stopped:
 			w.child.Suspend()
 			resume = time.After(stopPause)
@@ -109,10 +111,10 @@ func (w *watch) look() time.Duration {
 	return w.next(left)
 }
 
-// extend moves the deadline of the guard after a renewal.
+// extend moves the deadline of the guard after a renewal, or after the command took a lock.
 func (w *watch) extend(left time.Duration) {
 	until := time.Now().Add(left)
-	if !w.gone && until.Sub(w.guarded) > guardAfter/2 {
+	if !w.gone && until.Sub(w.guarded).Abs() > guardAfter/2 {
 		w.guarded = until
 		w.child.Extend(left+guardAfter, w.grace())
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/client"
@@ -60,6 +61,8 @@ type running struct {
 	claim
 	skip, noKill     bool
 	timeout, atLeast time.Duration
+	// changes has what to close after the next look at the lease; nil if it cannot change.
+	changes chan chan struct{}
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -90,11 +93,16 @@ func (a *app) runCommand() *cobra.Command {
 	flags.StringSliceVar(&r.any, "any", nil, "instead of NAME: take the first of these `names` that is free")
 	flags.IntVar(&r.anyCount, "any-count", 1, "how many of the names of --any to take")
 	flags.BoolVar(&r.skip, "skip-if-held", false, "do nothing and exit with 0 if the lock is held")
-	spanVar(flags, &r.timeout, "timeout", 0, "end the command after this time, and exit with 124")
 	spanVar(flags, &r.atLeast, "at-least", 0,
 		"keep the lock until so long after its grant, although the command has ended")
-	flags.BoolVar(&r.noKill, "no-kill", false, "if the lock is lost, only warn")
+	r.bindEnd(flags)
 	return command
+}
+
+// bindEnd binds the flags that say when the command ends.
+func (r *running) bindEnd(flags *pflag.FlagSet) {
+	spanVar(flags, &r.timeout, "timeout", 0, "end the command after this time, and exit with 124")
+	flags.BoolVar(&r.noKill, "no-kill", false, "if the lock is lost, only warn")
 }
 
 // run acquires the locks, and runs the command.
@@ -108,7 +116,11 @@ func (a *app) run(r *running, names, command []string) error {
 	}
 	r.Metadata = map[string]string{"command": filepath.Base(path)} // arguments may be secret
 	err = a.holding(&r.claim, names, func(held *client.Held, signals <-chan os.Signal) error {
-		return r.start(path, command, held, signals)
+		env := append(os.Environ(),
+			"FENCEPOST_FENCE="+strconv.FormatUint(held.Fence(), 10), "FENCEPOST_LOCK="+held.Name(),
+			"FENCEPOST_ENTRY="+held.ID(), "FENCEPOST_HOLDER="+r.Holder,
+		)
+		return r.start(path, command, env, held, signals)
 	})
 	if r.skip && client.CodeOf(err) == api.Held {
 		if isTerminal(os.Stderr) {
@@ -119,14 +131,19 @@ func (a *app) run(r *running, names, command []string) error {
 	return err
 }
 
+// lease is what a command runs under: a held lock, or one that the command takes meanwhile.
+type lease interface {
+	Name() string
+	Check() error
+	Left() time.Duration
+	Context() context.Context
+	Release(ctx context.Context) error
+}
+
 // start runs the command until its end, and releases the locks.
 func (r *running) start(
-	path string, command []string, held *client.Held, signals <-chan os.Signal,
+	path string, command, env []string, held lease, signals <-chan os.Signal,
 ) error {
-	env := append(os.Environ(),
-		"FENCEPOST_FENCE="+strconv.FormatUint(held.Fence(), 10), "FENCEPOST_LOCK="+held.Name(),
-		"FENCEPOST_ENTRY="+held.ID(), "FENCEPOST_HOLDER="+r.Holder,
-	)
 	if err := held.Check(); err != nil { // the process may have been stopped since the grant
 		return &exit{codeLost, err}
 	}
@@ -159,7 +176,7 @@ func (r *running) start(
 const releaseTimeout = 5 * time.Second
 
 // release releases the lock, and warns if that fails.
-func release(held *client.Held) {
+func release(held lease) {
 	if held.Check() != nil {
 		return
 	}

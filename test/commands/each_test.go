@@ -265,7 +265,7 @@ func TestPageNamesEachCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	manual := u.command("man").expect(0)
+	manual := strings.ReplaceAll(u.command("man").expect(0), `\-`, "-")
 	commands := 0
 	for line := range strings.Lines(u.command("--help").expect(0)) {
 		name, _, _ := strings.Cut(strings.TrimSpace(line), " ")

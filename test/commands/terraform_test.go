@@ -2,7 +2,9 @@ package commands_test
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -11,7 +13,10 @@ import (
 )
 
 // configuration needs no provider that Terraform would download.
-const configuration = `resource "terraform_data" "deployment" {
+const configuration = `terraform {
+  backend "http" {}
+}
+resource "terraform_data" "deployment" {
   triggers_replace = timestamp()
   provisioner "local-exec" {
     command = file("${path.module}/deploy.sh")
@@ -19,19 +24,20 @@ const configuration = `resource "terraform_data" "deployment" {
 }
 `
 
-// terraform is the recipe of docs/how-to/ci.md for a deployment that runs the script. Without a
-// lock of its own, Terraform would apply two at once.
-func (u *user) terraform(ttl time.Duration, script string) *process {
+// terraform is a deployment that runs the script, with its state next to the folder.
+func (u *user) terraform(ttl time.Duration, script string, flags ...string) *process {
 	u.t.Helper()
 	for name, text := range map[string]string{"main.tf": configuration, "deploy.sh": script} {
 		if err := os.WriteFile(u.path(name), []byte(text), 0o600); err != nil {
 			u.t.Fatal(err)
 		}
 	}
-	p := u.command("run", "--wait", "5m", "--ttl", ttl.String(), "tf:prod", "--",
-		"terraform", "apply", "-auto-approve", "-input=false", "-lock=false", "-state=../state")
-	p.Env = append(p.Env, "TF_CLI_CONFIG_FILE=/dev/null", "CHECKPOINT_DISABLE=1")
-	return p
+	u.env = append(u.env, "TF_CLI_CONFIG_FILE=/dev/null", "CHECKPOINT_DISABLE=1")
+	backend := slices.Concat([]string{"terraform-backend"}, flags, []string{
+		"--state", "file:../state", "--wait", "5m", "--ttl", ttl.String(), "tf:prod", "--", "terraform",
+	})
+	u.command(slices.Concat(backend, []string{"init", "-input=false"})...).expect(0)
+	return u.command(slices.Concat(backend, []string{"apply", "-auto-approve", "-input=false"})...)
 }
 
 // folders are two checkouts of one configuration, which share the state and a log.
@@ -81,5 +87,59 @@ func TestTerraformEndsBeforeTheNextApply(t *testing.T) {
 			holder.signal(signal)
 			(&user{t, first.env, first.path("..")}).alone(waiter)
 		})
+	}
+}
+
+// TestTerraformCannotOverwriteTheNextState: all processes of an apply are stopped past the lease,
+// another apply writes the state, and the first continues. Its state is refused, also if nothing
+// kills it.
+func TestTerraformCannotOverwriteTheNextState(t *testing.T) {
+	t.Parallel()
+	for name, flags := range map[string][]string{"guarded": nil, "not-killed": {"--no-kill"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			first, second := folders(t)
+			holder := first.terraform(lease,
+				"touch ../applies; while [ ! -e ../over ]; do sleep 0.02; done", flags...)
+			holder.start()
+			poll.Until(t, "the first apply", func() bool { return first.exists("../applies") })
+			family := familyOf(t, holder.Process.Pid)
+			each(family, syscall.SIGSTOP)
+			second.terraform(lease, "true").expect(0)
+			want := second.lines("../state")
+			first.touch("../over")
+			each(family, syscall.SIGCONT)
+			if code := holder.code(); code != 76 {
+				t.Errorf("it ends with %d: %s", code, &holder.stderr)
+			}
+			if got := second.lines("../state"); !slices.Equal(got, want) {
+				t.Errorf("the next state was overwritten by %q", got)
+			}
+			if refused := strings.Contains(holder.stderr.String(), "was not written"); flags != nil &&
+				!(refused && first.exists("errored.tfstate")) {
+				t.Errorf("Terraform has not kept its state: %s", &holder.stderr)
+			}
+		})
+	}
+}
+
+// TestTerraformPage: the configuration and the commands of the page make a state.
+func TestTerraformPage(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/how-to/terraform-state.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(text), "```")
+	u := newUser(t)
+	hcl, script := strings.TrimPrefix(blocks[1], "hcl"), strings.TrimPrefix(blocks[3], "sh")
+	if err := os.WriteFile(u.path("main.tf"), []byte(hcl), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	u.env = append(u.env, "TF_CLI_CONFIG_FILE=/dev/null", "CHECKPOINT_DISABLE=1")
+	u.env = append(u.env, "PATH="+filepath.Dir(programs.fencepost)+":"+os.Getenv("PATH"))
+	u.program("sh", "-e", "-c", script).expect(0)
+	if !u.exists("prod.tfstate") || !u.exists("prod.tfstate.fence") {
+		t.Error("there is no state")
 	}
 }

@@ -111,7 +111,7 @@ command before another holder can acquire the lock.`,
 		"print in this `format`: table, json or name")
 	root.AddCommand(serverCommand(), manCommand(), a.versionCommand(), a.mcpCommand())
 	group(root, "Hold locks:",
-		a.runCommand(), a.acquireCommand(), a.renewCommand(), a.releaseCommand())
+		a.runCommand(), a.terraformCommand(), a.acquireCommand(), a.renewCommand(), a.releaseCommand())
 	group(root, "Look at locks:",
 		a.statusCommand(), a.listCommand(), a.queueCommand(), a.whyCommand(), a.waitCommand(),
 		a.watchCommand())

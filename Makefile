@@ -226,6 +226,7 @@ verify: ## Fail if a generated file, go.mod or a function nobody calls is out of
 	  { echo 'generated files were out of date; they are new now: commit them'; exit 1; }
 	@set -e; for m in . $(LINTED); do (set -x; $(GO) -C $$m mod tidy -diff); done
 	@unused=$$({ $(TOOL) deadcode -test -filter=fencepost/fencepost $(OURS); cd cmd/fencepost && $(TOOL) deadcode -test ./...; } | grep -v -E '$(OF_FENCEKIT)'); test -z "$$unused" || { echo "$$unused"; echo 'nothing calls these'; exit 1; }
+	deploy/helm/render
 	@if command -v terraform >/dev/null; then TF_CLI_CONFIG_FILE=/dev/null terraform fmt -check -recursive -diff deploy/terraform && deploy/terraform/logic; \
 	  else echo 'no terraform: neither the form of its files is checked nor what its modules compute'; fi
 	$(call say,known vulnerabilities)
@@ -236,7 +237,7 @@ deploy-test: ## Check what is under deploy/ and the image's steps (needs terrafo
 	deploy/check-files
 	deploy/terraform/check
 	$(TEST) -run '^TestTerraform' ./test/commands
-	cd deploy/render && CGO_ENABLED=0 $(GO) test -trimpath -count=1 ./...
+	cd deploy/helm && $(GO) test -count=1 ./...
 	deploy/check-image
 
 faults: ## Run all faults at full length (about an hour; STORE=zookeeper; OLDER=path of an older server)

@@ -44,7 +44,7 @@ func under(t *testing.T, folder string, extensions ...string) []string {
 }
 
 var (
-	flagText  = regexp.MustCompile(`(?m)["'\s]--([a-z0-9-]+)`)
+	flagText  = regexp.MustCompile(`(?m)["'\s]--([a-z][a-z0-9-]*)`)
 	variables = regexp.MustCompile(`\bFENCEPOST_[A-Z0-9_]+`)
 )
 
@@ -104,6 +104,12 @@ func flags(t *testing.T, api, etcd map[string]bool) {
 		text  string
 		takes map[string]bool
 	}{
+		"deploy/helm/fencepost/templates/_server.tpl": {
+			text(t, "deploy/helm/fencepost/templates/_server.tpl"), api,
+		},
+		"deploy/helm/fencepost/templates/etcd.yaml": {
+			text(t, "deploy/helm/fencepost/templates/etcd.yaml"), etcd,
+		},
 		"deploy/terraform/modules/fencepost/args.tf": {
 			text(t, "deploy/terraform/modules/fencepost/args.tf"), api,
 		},
@@ -128,7 +134,7 @@ func flags(t *testing.T, api, etcd map[string]bool) {
 			}
 		}
 	}
-	files := append(under(t, "deploy", ".yaml", ".tf", ".hcl", ".cfg", ".service"), "Dockerfile")
+	files := append(under(t, "deploy", ".yaml", ".tpl", ".tf", ".hcl", ".cfg", ".service"), "Dockerfile")
 	for _, path := range files {
 		if strings.Contains(path, "deploy/recipes/") {
 			continue // for the command line; test/commands runs them

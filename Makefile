@@ -227,15 +227,15 @@ verify: ## Fail if a generated file, go.mod or a function nobody calls is out of
 	@set -e; for m in . $(LINTED); do (set -x; $(GO) -C $$m mod tidy -diff); done
 	@unused=$$({ $(TOOL) deadcode -test -filter=fencepost/fencepost $(OURS); cd cmd/fencepost && $(TOOL) deadcode -test ./...; } | grep -v -E '$(OF_FENCEKIT)'); test -z "$$unused" || { echo "$$unused"; echo 'nothing calls these'; exit 1; }
 	deploy/helm/render
-	@if command -v terraform >/dev/null; then TF_CLI_CONFIG_FILE=/dev/null terraform fmt -check -recursive -diff deploy/terraform && deploy/terraform/logic; \
-	  else echo 'no terraform: neither the form of its files is checked nor what its modules compute'; fi
+	@if command -v terraform >/dev/null; then deploy/terraform/check; \
+	  else echo 'no terraform: neither the form of its files is checked nor what its module gives the chart'; fi
 	$(call say,known vulnerabilities)
 	@out=$$($(TOOL) govulncheck ./... 2>&1 && cd cmd/fencepost && $(TOOL) govulncheck ./... 2>&1) && echo "$$out" || case "$$out" in \
 	  *'fetching vulnerabilities'*) echo 'not checked: their database cannot be reached';; *) echo "$$out"; exit 1;; esac
 
-deploy-test: ## Check what is under deploy/ and the image's steps (needs terraform, systemd, npm, root for the image; the first time, it builds Terraform's provider and Compose)
+deploy-test: ## Check what is under deploy/ and the image's steps (needs terraform, systemd, npm, root for the image; the first time, it builds Helm and Compose)
 	deploy/check-files
-	deploy/terraform/check
+	deploy/terraform/check --plan
 	$(TEST) -run '^TestTerraform' ./test/commands
 	cd deploy/helm && $(GO) test -count=1 ./...
 	deploy/check-image

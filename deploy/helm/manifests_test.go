@@ -16,43 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// everything sets what the manifests of deploy/kubernetes leave out.
-const everything = `
-image: registry.example.com/fencepost@sha256:` +
-	`0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
-imagePullSecrets: [{name: registry}]
-labels: {team: storage, app.kubernetes.io/name: ignored}
-podAnnotations: {example.com/a: b}
-nodeSelector: {disk: fast}
-tolerations: [{key: dedicated, operator: Exists}]
-affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [
-  {matchExpressions: [{key: zone, operator: In, values: [a]}]}]}}}
-extraArgs: ["--max-hold-seconds=60"]
-extraEnv: [{name: GODEBUG, value: http2debug=1}]
-auth: {jwtSecret: {name: jwt}, jwks: "https://a.example.com/keys", issuer: "https://a.example.com",
-  audience: "locks: all # of them"}
-tokenKeySecret: {name: key, key: token}
-tls: {secret: api, clientCA: {name: clients, key: ca.pem}, principals: {name: who}}
-oidc: {issuer: "https://login.example.com", clientID: fencepost, clientSecret: {name: oidc},
-  principals: {name: operators, key: claims.json}, nameClaim: email, scopes: [profile, groups]}
-etcd: {peerTLSSecret: peer, tlsSecret: members, storageClass: fast, nodeSelector: {disk: fast},
-  tolerations: [{operator: Exists}], backup: {enabled: true, claim: elsewhere}}
-trustedProxyHops: 1
-webhooks: {allow: ["10.1.0.0/16", "fd00::/8"], allowHTTP: true, ports: [443, 8443]}
-otlpEndpoint: http://collector:4318
-autoscaling: {enabled: true, requestsPerReplica: 400000}
-quotas: {metadata_bytes: 1073741824, requests_per_second: 0}
-ingress: {enabled: true, host: "*.example.com", tlsSecret: edge, paths: [/locks, /dashboard],
-  annotations: {nginx.ingress.kubernetes.io/proxy-read-timeout: "120"}}
-networkPolicy: {fromNamespaces: [shop], egress: [{cidr: "fd00::/8", port: 4318}]}
-monitoring: {enabled: true, ruleLabels: {role: alerts}}
-`
-
 // TestManifests: Kubernetes knows each field of the manifests and of the chart with all that it can
 // do, and what their objects refer to is there.
 func TestManifests(t *testing.T) {
 	t.Parallel()
-	all := map[string]manifests{"everything": rendered(t, everything)}
+	all := map[string]manifests{"everything": rendered(t, everything(t))}
 	files, err := filepath.Glob("../kubernetes/*.yaml")
 	if err != nil || len(files) < 4 {
 		t.Fatalf("%q, %v", files, err)
@@ -179,6 +147,22 @@ func TestRecipes(t *testing.T) {
 	for _, name := range []string{"kubernetes-cronjob.yaml", "kubernetes-migration.yaml"} {
 		if all := parse(t, read(t, "../recipes/"+name)); len(all) != 1 {
 			t.Errorf("%s has %d objects", name, len(all))
+		}
+	}
+}
+
+// TestVersion: the chart, the application and the images have the version of the changelog.
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	heading := regexp.MustCompile(`(?m)^## (.+)$`).FindStringSubmatch(read(t, "../../CHANGELOG.md"))
+	for file, line := range map[string]string{
+		"fencepost/Chart.yaml":      "\nversion: " + heading[1] + "\nappVersion: " + heading[1] + "\n",
+		"values/minimal.yaml":       "\nimage: fencepost:v" + heading[1] + "\n",
+		"values/external-etcd.yaml": "/fencepost:v" + heading[1] + "\n",
+		"values/production.yaml":    "/fencepost:v" + heading[1] + "\n",
+	} {
+		if !strings.Contains(read(t, file), line) {
+			t.Errorf("%s has no line %q", file, line)
 		}
 	}
 }

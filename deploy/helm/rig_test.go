@@ -112,6 +112,12 @@ func get[T runtime.Object](t *testing.T, all manifests, name string) T {
 	return object
 }
 
+// everything are values that set what the manifests of deploy/kubernetes leave out.
+func everything(t *testing.T) string {
+	t.Helper()
+	return read(t, "values/everything.yaml")
+}
+
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)

@@ -58,12 +58,22 @@ func TestArguments(t *testing.T) {
 			},
 			nil,
 		},
+		"sign-in that leads back to the Ingress": {
+			`{oidc: {issuer: "https://a", clientID: b, principals: {name: c}},
+			ingress: {enabled: true, host: d, tlsSecret: e, paths: [/dashboard]}}`,
+			[]string{
+				"--oidc=issuer=https://a,client_id=b," +
+					"principals=/etc/fencepost/oidc-principals/principals.json," +
+					"redirect_url=https://d/dashboard/sign-in/oidc/callback",
+			},
+			nil,
+		},
 		"all that there is": {
-			everything,
+			everything(t),
 			[]string{
 				"--tls-cert=/etc/fencepost/tls/tls.crt", "--tls-key=/etc/fencepost/tls/tls.key",
 				"--client-ca=/etc/fencepost/client-ca/ca.crt",
-				"--principals=/etc/fencepost/principals/principals.json", "--ops-listen=0.0.0.0:9090",
+				"--principals=/etc/fencepost/principals/certificates.json", "--ops-listen=0.0.0.0:9090",
 				"--store-ca=/etc/fencepost/store-ca/ca.crt", "--token-key-file=/etc/fencepost/token-key/key",
 				"--jwt-audience=locks: all # of them", "--webhook-allow=10.1.0.0/16,fd00::/8",
 				"--webhook-allow-http", "--webhook-ports=443,8443", "--trusted-proxy-hops=1",
@@ -71,7 +81,7 @@ func TestArguments(t *testing.T) {
 				"--oidc=issuer=https://login.example.com,client_id=fencepost," +
 					"client_secret_file=/etc/fencepost/oidc/secret," +
 					"principals=/etc/fencepost/oidc-principals/claims.json," +
-					"redirect_url=https://*.example.com/dashboard/sign-in/oidc/callback," +
+					"redirect_url=https://locks.example.com/dashboard/sign-in/oidc/callback," +
 					"name_claim=email,scopes=profile groups",
 				"--max-hold-seconds=60",
 			},
@@ -105,7 +115,7 @@ func TestStoreAwayRestartsNobody(t *testing.T) {
 // TestDrain: an update waits for the next replica, and none is killed while it drains.
 func TestDrain(t *testing.T) {
 	t.Parallel()
-	d := get[*appsv1.Deployment](t, rendered(t, "{drain: {delaySeconds: 30, seconds: 60}}"), "fencepost")
+	d := get[*appsv1.Deployment](t, rendered(t, everything(t)), "fencepost")
 	if grace := *d.Spec.Template.Spec.TerminationGracePeriodSeconds; grace <= 90 {
 		t.Errorf("a replica is killed after %d s", grace)
 	}
@@ -144,12 +154,12 @@ func TestSpread(t *testing.T) {
 // TestEtcd: the index does not grow without end, all but the metrics has TLS, and the disks stay.
 func TestEtcd(t *testing.T) {
 	t.Parallel()
-	all := rendered(t, everything)
+	all := rendered(t, everything(t))
 	set := get[*appsv1.StatefulSet](t, all, "fencepost-etcd")
 	args := set.Spec.Template.Spec.Containers[0].Args
 	for _, want := range []string{
 		"--auto-compaction-mode=periodic", "--auto-compaction-retention=10m",
-		"--quota-backend-bytes=4294967296", "--client-cert-auth", "--peer-client-cert-auth",
+		"--quota-backend-bytes=2147483648", "--client-cert-auth", "--peer-client-cert-auth",
 	} {
 		if !slices.Contains(args, want) {
 			t.Errorf("there is no %s: %q", want, args)
@@ -179,7 +189,7 @@ func TestTLS(t *testing.T) {
 		port                             int32
 	}{
 		"without": {"{}", "http", "8080", "", 80},
-		"with":    {everything, "ops", "9090", "HTTPS", 443},
+		"with":    {everything(t), "ops", "9090", "HTTPS", 443},
 	} {
 		all := rendered(t, "{ingress: {enabled: true, host: a.example.com, tlsSecret: edge}}", tc.values)
 		pod := get[*appsv1.Deployment](t, all, "fencepost").Spec.Template
@@ -214,16 +224,16 @@ func TestNetworkPolicy(t *testing.T) {
 	); !slices.Equal(got, []string{"53 53", "2379 10.9.0.0/24", "2380 10.9.0.0/24", public}) {
 		t.Errorf("a store that exists: %q", got)
 	}
-	all := rendered(t, everything)
+	all := rendered(t, everything(t))
 	got := reach(get[*networkingv1.NetworkPolicy](t, all, "fencepost").Spec.Egress)
 	if !slices.Equal(got, []string{
-		"53 53", "2379 pods", "443 80 8" + public + " 10.1.0.0/16 fd00::/8", "4318 fd00::/8",
+		"53 53", "2379 pods", "443 80 8443 0.0.0.0/0-10.0.0.0/8 ::/0-fc00::/7-fe80::/10 10.1.0.0/16 fd00::/8", "4318 fd00::/8",
 	}) {
 		t.Errorf("everything: %q", got)
 	}
 	in := get[*networkingv1.NetworkPolicy](t, all, "fencepost").Spec.Ingress
 	if len(in) != 2 || len(in[0].From) != 2 || in[1].Ports[0].Port.IntValue() != 9090 ||
-		in[1].From[0].NamespaceSelector.MatchLabels["kubernetes.io/metadata.name"] != "monitoring" {
+		in[1].From[0].NamespaceSelector.MatchLabels["kubernetes.io/metadata.name"] != "prometheus" {
 		t.Errorf("replicas are reached by %+v", in)
 	}
 	members := get[*networkingv1.NetworkPolicy](t, all, "fencepost-etcd").Spec.Ingress
@@ -255,9 +265,9 @@ func reach(rules []networkingv1.NetworkPolicyEgressRule) []string {
 // TestAutoscaling: with an autoscaler the Deployment leaves the number of replicas to it.
 func TestAutoscaling(t *testing.T) {
 	t.Parallel()
-	all := rendered(t, everything)
+	all := rendered(t, everything(t))
 	scaler := get[*autoscalingv2.HorizontalPodAutoscaler](t, all, "fencepost").Spec
-	if *scaler.MinReplicas != 2 || len(scaler.Metrics) != 2 ||
+	if *scaler.MinReplicas != 4 || len(scaler.Metrics) != 2 ||
 		scaler.Metrics[1].Pods.Target.AverageValue.Value() != 400000 {
 		t.Errorf("%+v", scaler)
 	}

@@ -1,9 +1,9 @@
 output "url" {
-  value       = module.fencepost.url
+  value       = "${var.tls == null ? "http" : "https"}://${var.name}.${var.namespace}.svc"
   description = "Where the API is, in the cluster."
 }
 
-output "store" {
-  value       = local.store.address
-  description = "What the server gets as --store."
+output "values" {
+  value       = local.values
+  description = "What the chart gets: files of values, as YAML."
 }

@@ -1,9 +1,9 @@
 terraform {
-  required_version = ">= 1.9" # validations that read other variables
+  required_version = ">= 1.9"
 
   required_providers {
-    kubernetes = {
-      source  = "hashicorp/kubernetes"
+    helm = {
+      source  = "hashicorp/helm"
       version = ">= 3.0, < 4.0"
     }
   }

@@ -110,10 +110,6 @@ func flags(t *testing.T, api, etcd map[string]bool) {
 		"deploy/helm/fencepost/templates/etcd.yaml": {
 			text(t, "deploy/helm/fencepost/templates/etcd.yaml"), etcd,
 		},
-		"deploy/terraform/modules/fencepost/args.tf": {
-			text(t, "deploy/terraform/modules/fencepost/args.tf"), api,
-		},
-		"deploy/terraform/modules/etcd/main.tf": {text(t, "deploy/terraform/modules/etcd/main.tf"), etcd},
 		"x-fencepost of deploy/compose.yaml": {
 			between(t, compose, "x-fencepost:", "\nservices:"), api,
 		},

@@ -1,7 +1,5 @@
 # On an etcd cluster that exists (docs/operate/stores.md says what it needs): three machines, say.
 
-provider "kubernetes" {}
-
 variable "image" {
   type        = string
   default     = "registry.example.com/fencepost:v0.1.0"

@@ -4,8 +4,6 @@
 #   kubectl create namespace fencepost
 #   kubectl -n fencepost create secret generic fencepost-jwt --from-literal=secret="$(openssl rand -base64 32)"
 
-provider "kubernetes" {}
-
 variable "image" {
   type        = string
   default     = "fencepost:v0.1.0"

@@ -1,27 +1,10 @@
 # Replicas by load behind an Ingress, TLS everywhere, snapshots every hour, network
 # policies, the dashboard and the alerts. What has to be there before is in docs/operate/install.md.
 
-provider "kubernetes" {}
-
 variable "image" {
   type        = string
   default     = "registry.example.com/fencepost:v0.1.0"
   description = "Image of Fencepost, where the cluster finds it."
-}
-
-# Snapshots go to a disk of their own. Copy them to another place from there.
-resource "kubernetes_persistent_volume_claim_v1" "backup" {
-  metadata {
-    name      = "fencepost-backup"
-    namespace = "fencepost"
-  }
-  spec {
-    access_modes = ["ReadWriteOnce"]
-    resources {
-      requests = { storage = "100Gi" }
-    }
-  }
-  wait_until_bound = false # it may be bound when the first job uses it
 }
 
 module "fencepost" {
@@ -49,7 +32,7 @@ module "fencepost" {
     memory_mib      = 8192
     peer_tls_secret = "fencepost-etcd-peer"
     tls_secret      = "fencepost-etcd"
-    backup          = { claim = kubernetes_persistent_volume_claim_v1.backup.metadata[0].name }
+    backup          = {}
   }
 
   autoscaling        = { max_replicas = 10, requests_per_replica = 4000 }

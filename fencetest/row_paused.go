@@ -1,0 +1,69 @@
+package main
+
+import "time"
+
+// paused stops a holder just after it decided to write, until another client was granted the lock.
+func paused(b *bench) result {
+	both := b.clients("A", "B")
+	a, other := both[0], both[1]
+	lock := b.lockName("")
+	a.hold(lock)
+	a.write()
+	if said := a.check(); said != "held" {
+		b.giveUp("a holder that just acquired says %q", said)
+	}
+	a.stop()
+	began := time.Now()
+	got := other.acquire(lock, b.sys.freesWithin())
+	if got.Event != "held" {
+		a.resume()
+		a.write()
+		return b.verdict("the lock stays with a stopped holder: not granted to another in " +
+			seconds(time.Since(began)))
+	}
+	facts := "another was granted it after " + seconds(time.Since(began)) + "; the late write "
+	other.write()
+	a.resume()
+	rejected := a.write()
+	if rejected {
+		facts += "reaches the resource, unless that checks the fence"
+	} else {
+		facts += "reaches the resource, and no fence can reject it"
+	}
+	believes := a.believes(ttl)
+	switch {
+	case believes >= ttl:
+		facts += "; the holder never learns of its loss"
+	case believes >= time.Second:
+		facts += "; the holder learns of its loss " + seconds(believes) + " after it"
+	default:
+		facts += "; the holder learns of its loss when it asks"
+	}
+	return b.verdict(facts, shown{"fence", rejected}, shown{"tells_loss", believes < ttl})
+}
+
+// lateRelease delays a release in the network until another client was granted the lock.
+func lateRelease(b *bench) result {
+	all := b.clients("A", "B", "C")
+	a, next, third := all[0], all[1], all[2]
+	lock := b.lockName("")
+	a.hold(lock)
+	b.fault("what A sends is delayed")
+	a.proxy.hold(up)
+	released := make(chan answer, 1)
+	go func() { released <- a.release() }()
+	got := next.acquire(lock, b.sys.freesWithin())
+	a.proxy.hold(nothing)
+	b.fault("the release of A arrives")
+	defer func() { <-released }()
+	if got.Event != "held" {
+		return b.verdict("the lock stays taken until the release arrives: not granted in " +
+			seconds(b.sys.freesWithin()))
+	}
+	stolen := third.acquire(lock, 2*time.Second).Event == "held"
+	facts := "the release changes nothing for the next holder"
+	if stolen {
+		facts = "the release freed the lock of the next holder"
+	}
+	return b.verdict(facts, shown{"exclusion", !stolen})
+}

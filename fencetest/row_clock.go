@@ -73,9 +73,9 @@ func (j *jump) play() {
 		return
 	}
 	believes := j.a.believes(ttl)
-	j.twice = believes >= time.Second
+	j.twice = j.waiter || believes >= time.Second // a waiter's clock is no reason to lose a lock
 	j.facts = "another is granted the lock, and the first knows"
 	if j.twice {
-		j.facts = "two hold the lock for " + seconds(believes) + " or more"
+		j.facts = "two hold the lock until the first asks, here for " + seconds(believes)
 	}
 }

@@ -29,6 +29,7 @@ func TestSoundLockPassesAllRows(t *testing.T) {
 
 // TestDoctoredLocksAreFound: the row that is meant for a fault finds it.
 func TestDoctoredLocksAreFound(t *testing.T) {
+	t.Parallel()
 	for _, f := range []struct{ fault, claims, row, others, facts string }{
 		{"no-exclusion", "exclusion", "together", "", "times two holders at once"},
 		{"fence-repeats", "fence", "fences", "together", "times one that another had"},
@@ -65,6 +66,27 @@ func TestUnclaimedIsNotHeldAgainstALock(t *testing.T) {
 	}
 }
 
+// TestExampleOfThePage: the worker in README.md works as printed, and its lock trusts clocks.
+func TestExampleOfThePage(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```python\n")
+	program, _, _ := strings.Cut(rest, "```")
+	worker := filepath.Join(t.TempDir(), "mine")
+	if err := os.WriteFile(worker, []byte(program), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]verdict{"together": good, "dead-holder": good, "paused": notClaimed, "clock": bad}
+	for _, r := range judge(t, worker, "tells_loss", "together,dead-holder,paused,clock").Rows {
+		if r.Verdict != want[r.Row] {
+			t.Errorf("%s: %s, not %s: %s", r.Row, r.Verdict, want[r.Row], r.Facts)
+		}
+	}
+}
+
 // doctored returns the folder of a system whose lock has a fault.
 func doctored(t *testing.T, fault string) string {
 	t.Helper()
@@ -78,7 +100,7 @@ func doctored(t *testing.T, fault string) string {
 		"server/start":   `exec ` + program + ` serve "$1" "$2" ` + fault,
 		"server/replica": `exec ` + program + ` replica "$1" "$2" "$3"`,
 		"server/promote": `:`,
-		"system.json": fmt.Sprintf(`{"title": "doctored %s", "server": "./server", "worker": [%q, "work", %q]}`,
+		"system.json": fmt.Sprintf(`{"title": "doctored %s", "server": "./server", "frees_within_s": 8, "worker": [%q, "work", %q]}`,
 			fault, program, fault),
 	} {
 		if err := os.MkdirAll(filepath.Join(folder, "server"), 0o700); err != nil {

@@ -63,7 +63,7 @@ func (b *bench) clients(names ...string) []*client { return b.connect(b.take, na
 
 // fresh returns clients that connect now, for rows after which old connections are of no use.
 func (b *bench) fresh(names ...string) []*client {
-	return b.connect(func() (*worker, error) { return b.open() }, names)
+	return b.connect(func() (*worker, error) { return b.open(b.ttl) }, names)
 }
 
 func (b *bench) connect(open func() (*worker, error), names []string) []*client {
@@ -104,7 +104,7 @@ func (b *bench) faked(library, name string) (c *client, setClock func(offset str
 		}
 	}
 	setClock("+0")
-	w, err := b.open("LD_PRELOAD="+library, "FAKETIME_TIMESTAMP_FILE="+file, "FAKETIME_NO_CACHE=1",
+	w, err := b.open(b.ttl, "LD_PRELOAD="+library, "FAKETIME_TIMESTAMP_FILE="+file, "FAKETIME_NO_CACHE=1",
 		"FAKETIME_DONT_FAKE_MONOTONIC=1", "DONT_FAKE_MONOTONIC=1",
 		"FAKETIME_FORCE_MONOTONIC_FIX=0") // with it, each timed wait of a JVM ends at once
 	if err != nil {
@@ -127,13 +127,15 @@ func (r *run) take() (*worker, error) {
 		}
 	}
 	r.mu.Unlock()
-	return r.open()
+	return r.open(ttl)
 }
 
-// open starts a worker with a way of its own to the server.
-func (r *run) open(env ...string) (*worker, error) {
+// open starts a worker with a way of its own to the server. Some locks have one TTL for each
+// client, which is fixed when it connects.
+func (r *run) open(ttl time.Duration, env ...string) (*worker, error) {
 	var p *proxy
-	env = append(env, "FENCETEST_DIR="+r.folder, "FENCETEST_SERVER="+r.address)
+	env = append(env, fmt.Sprint("FENCETEST_TTL_MS=", ttl.Milliseconds()),
+		"FENCETEST_DIR="+r.folder, "FENCETEST_SERVER="+r.address)
 	if r.address != "" {
 		var err error
 		if p, err = newProxy(r.address); err != nil {

@@ -12,7 +12,7 @@ class Worker {
   static volatile boolean held;
 
   public static void main(String[] args) throws Exception {
-    int ttl = Integer.parseInt(args[0]); // the session's: Curator has no TTL of a lock
+    int ttl = Integer.parseInt(System.getenv("FENCETEST_TTL_MS")); // of the session
     CuratorFramework client = CuratorFrameworkFactory.newClient(
         System.getenv("FENCETEST_SERVER"), ttl, ttl, new ExponentialBackoffRetry(1000, 3));
     client.getConnectionStateListenable().addListener((c, changed) -> {

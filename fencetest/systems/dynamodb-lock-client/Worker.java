@@ -13,7 +13,7 @@ import software.amazon.awssdk.services.dynamodb.model.*;
 /** A client of AWS's lock client for DynamoDB, with heartbeats and a session monitor. */
 class Worker {
   public static void main(String[] args) throws Exception {
-    long ttl = Long.parseLong(args[0]);
+    long ttl = Long.parseLong(System.getenv("FENCETEST_TTL_MS"));
     DynamoDbClient dynamo = DynamoDbClient.builder().httpClient(ApacheHttpClient.create())
         .endpointOverride(URI.create("http://" + System.getenv("FENCETEST_SERVER")))
         .credentialsProvider(StaticCredentialsProvider.create(AwsBasicCredentials.create("a", "b")))

@@ -7,8 +7,7 @@ import sys
 from kazoo.client import KazooClient, KazooState
 from kazoo.exceptions import LockTimeout
 
-SESSION = 3.0  # seconds: kazoo has no TTL of a lock
-
+session = int(os.environ["FENCETEST_TTL_MS"]) / 1000  # kazoo has no TTL of a lock
 lock, held = None, False
 
 
@@ -40,7 +39,7 @@ def do(request):
         say("released" if was else "lost")
 
 
-client = KazooClient(hosts=os.environ["FENCETEST_SERVER"], timeout=SESSION)
+client = KazooClient(hosts=os.environ["FENCETEST_SERVER"], timeout=session)
 client.add_listener(watch)
 client.start()
 say("ready")

@@ -8,7 +8,8 @@ import org.redisson.config.Config;
 /** A client of Redisson's RLock, its fair lock or its RFencedLock, which the watchdog renews. */
 class Worker {
   public static void main(String[] args) throws Exception {
-    Config config = new Config().setLockWatchdogTimeout(Long.parseLong(args[0]));
+    long ttl = Long.parseLong(System.getenv("FENCETEST_TTL_MS"));
+    Config config = new Config().setLockWatchdogTimeout(ttl);
     config.useSingleServer().setAddress("redis://" + System.getenv("FENCETEST_SERVER"));
     RedissonClient redisson = Redisson.create(config);
     say("ready", "");
@@ -18,7 +19,7 @@ class Worker {
       try {
         if (field(line, "do").equals("acquire")) {
           String name = field(line, "name");
-          switch (args[1]) {
+          switch (args[0]) {
             case "fair" -> lock = redisson.getFairLock(name);
             case "fenced" -> lock = redisson.getFencedLock(name);
             default -> lock = redisson.getLock(name);

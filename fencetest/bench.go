@@ -95,20 +95,18 @@ func (b *bench) play(w *worker, name string) *client {
 	return c
 }
 
-// faked returns a client whose clock follows a file, which begins as the machine's clock.
+// faked returns a client whose time of day follows a file, which begins as the machine's time.
 func (b *bench) faked(library, name string) (c *client, setClock func(offset string)) {
 	file := filepath.Join(b.folder, "clock-"+b.row+"-"+name)
 	setClock = func(offset string) {
-		if err := os.WriteFile(file, []byte(offset+"\n"), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(offset), 0o600); err != nil {
 			b.giveUp("%v", err)
 		}
 	}
-	setClock("+0")
-	w, err := b.open(b.ttl, "LD_PRELOAD="+library, "FAKETIME_TIMESTAMP_FILE="+file, "FAKETIME_NO_CACHE=1",
-		"FAKETIME_DONT_FAKE_MONOTONIC=1", "DONT_FAKE_MONOTONIC=1",
-		"FAKETIME_FORCE_MONOTONIC_FIX=0") // with it, each timed wait of a JVM ends at once
+	setClock("0")
+	w, err := b.open(b.ttl, "LD_PRELOAD="+library, "FENCETEST_CLOCK="+file)
 	if err != nil {
-		b.giveUp("under libfaketime, %v", err)
+		b.giveUp("with a clock of its own, %v", err)
 	}
 	c = b.play(w, name)
 	c.faked = true

@@ -5,9 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
+	"strings"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -39,16 +38,6 @@ type bench struct {
 	used     []*client
 }
 
-// client is a worker in its role in one row.
-type client struct {
-	*worker
-	b     *bench
-	name  string
-	lock  string
-	fence string
-	faked bool // its clock
-}
-
 // giveUp ends the row, because it cannot be run.
 func (b *bench) giveUp(format string, args ...any) {
 	b.reason = fmt.Sprintf(format, args...)
@@ -57,6 +46,11 @@ func (b *bench) giveUp(format string, args ...any) {
 
 // lockName returns a name that no other row and no other run uses.
 func (b *bench) lockName(part string) string { return b.prefix + b.row + part }
+
+// fault notes a fault that is not of one client.
+func (b *bench) fault(format string, args ...any) {
+	b.add(event{What: fault, Text: fmt.Sprintf(format, args...)})
+}
 
 // clients returns clients with these names, connected and without a lock.
 func (b *bench) clients(names ...string) []*client { return b.connect(b.take, names) }
@@ -71,8 +65,8 @@ func (b *bench) connect(open func() (*worker, error), names []string) []*client 
 	var starting sync.WaitGroup
 	for i, name := range names {
 		starting.Go(func() {
-			var w *worker
-			if w, errs[i] = open(); errs[i] == nil {
+			w, err := open()
+			if errs[i] = err; err == nil {
 				all[i] = b.play(w, name)
 			}
 		})
@@ -116,13 +110,11 @@ func (b *bench) faked(library, name string) (c *client, setClock func(offset str
 // take returns an idle worker, or a new one.
 func (r *run) take() (*worker, error) {
 	r.mu.Lock()
-	for len(r.idle) > 0 {
-		w := r.idle[len(r.idle)-1]
-		r.idle = r.idle[:len(r.idle)-1]
-		if !w.over() {
-			r.mu.Unlock()
-			return w, nil
-		}
+	if n := len(r.idle); n > 0 {
+		defer r.mu.Unlock()
+		w := r.idle[n-1]
+		r.idle = r.idle[:n-1]
+		return w, nil
 	}
 	r.mu.Unlock()
 	return r.open(ttl)
@@ -130,26 +122,21 @@ func (r *run) take() (*worker, error) {
 
 // open starts a worker with a way of its own to the server. Some locks have one TTL for each
 // client, which is fixed when it connects.
-func (r *run) open(ttl time.Duration, env ...string) (*worker, error) {
+func (r *run) open(ttl time.Duration, env ...string) (w *worker, err error) {
+	env = append(env, fmt.Sprint("FENCETEST_TTL_MS=", ttl.Milliseconds()), "FENCETEST_DIR="+r.folder)
 	var p *proxy
-	env = append(env, fmt.Sprint("FENCETEST_TTL_MS=", ttl.Milliseconds()),
-		"FENCETEST_DIR="+r.folder, "FENCETEST_SERVER="+r.address)
 	if r.address != "" {
-		var err error
 		if p, err = newProxy(r.address); err != nil {
 			return nil, err
 		}
-		env[len(env)-1] = "FENCETEST_SERVER=" + p.address()
+		env = append(env, "FENCETEST_SERVER="+p.address())
 	}
-	w, err := startWorker(r.procs, r.log, r.sys.folder, env, r.sys.Worker)
-	if err != nil {
-		if p != nil {
-			p.close()
-		}
-		return nil, err
+	if w, err = startWorker(r.procs, r.log, r.sys, env); err == nil {
+		w.proxy = p
+	} else if p != nil {
+		p.close()
 	}
-	w.proxy = p
-	return w, nil
+	return w, err
 }
 
 // end keeps the workers that are idle for other rows, and ends the others.
@@ -158,7 +145,8 @@ func (b *bench) end() {
 	defer b.run.mu.Unlock()
 	b.histories[b.row] = b.history
 	for _, c := range b.used {
-		if c.over() || c.faked || !c.isIdle() {
+		last := c.lastEvent().What
+		if c.over() || c.faked || b.ttl != ttl || last != freed && last != gaveUp {
 			c.worker.stop()
 			continue
 		}
@@ -170,171 +158,40 @@ func (b *bench) end() {
 	b.used = nil
 }
 
-// isIdle reports whether the client has no lock and asks for none.
-func (c *client) isIdle() bool {
-	e := c.lastEvent()
-	return e.What == "" || e.What == freed || e.What == gaveUp
-}
-
-func (c *client) lastEvent() event {
-	events := c.b.all()
-	for i := len(events) - 1; i >= 0; i-- {
-		if events[i].Who == c.name {
-			return events[i]
-		}
-	}
-	return event{}
-}
-
-func (c *client) note(w what, text string) {
-	c.b.add(event{Who: c.name, Lock: c.lock, What: w, Fence: c.fence, Text: text})
-}
-
-// acquire asks for a lock and waits for the answer.
-func (c *client) acquire(lock string, wait time.Duration) answer {
-	return <-c.begin(lock, wait)
-}
-
-// begin asks for a lock. The channel receives the answer.
-func (c *client) begin(lock string, wait time.Duration) <-chan answer {
-	c.lock, c.fence = lock, ""
-	c.worker.mu.Lock()
-	c.unasked = func(a answer) { c.heard(lock, a) }
-	c.worker.mu.Unlock()
-	c.note(waits, "")
-	answered := make(chan answer, 1)
-	go func() {
-		r := request{"acquire", lock, c.b.ttl.Milliseconds(), wait.Milliseconds()}
-		a := c.ask(r, wait+workerAnswer, "held", "not_held")
-		switch a.Event {
-		case "held":
-			c.fence = a.Fence
-			c.note(holds, "")
-		case "not_held":
-			c.note(gaveUp, "")
-		default:
-			c.note(failed, a.Event+" "+a.Text)
-		}
-		answered <- a
-	}()
-	return answered
-}
-
-// heard notes what the worker says unasked. Only "lost" has a meaning then.
-func (c *client) heard(lock string, a answer) {
-	e := event{Who: c.name, Lock: lock, What: failed, Text: "unasked " + a.Event + " " + a.Text}
-	if a.Event == "lost" {
-		e.What, e.Text = loses, "(the library says so)"
-	}
-	c.b.add(e)
-}
-
-// hold acquires a lock that must be free, or gives the row up.
-func (c *client) hold(lock string) {
-	if a := c.acquire(lock, c.b.sys.freesWithin()); a.Event != "held" {
-		c.b.giveUp("%s could not acquire a free lock: %s %s", c.name, a.Event, a.Text)
-	}
-}
-
-// insist acquires through errors, such as those of a server that has just restarted.
-func (c *client) insist(lock string, wait time.Duration) answer {
-	for deadline := time.Now().Add(wait); ; {
-		a := c.acquire(lock, time.Until(deadline))
-		if a.Event != "error" || time.Until(deadline) < time.Second {
-			return a
-		}
-		pause(300 * time.Millisecond)
-	}
-}
-
-// lost reports whether the library has said that the lock is gone.
-func (c *client) lost() bool {
-	gone := false
-	for _, e := range c.b.all() {
-		if e.Who == c.name && (e.What == loses || e.What == holds) {
-			gone = e.What == loses
-		}
-	}
-	return gone
-}
-
-// check asks the library whether the client holds the lock: "held", "lost", or no such answer.
-func (c *client) check() string {
-	if c.lost() {
-		return "lost"
-	}
-	a := c.ask(request{Do: "check"}, workerAnswer, "held", "lost")
-	switch last := c.lastEvent(); {
-	case a.Event == "lost":
-		c.note(loses, "(asked)")
-	case a.Event != "held":
-		c.note(failed, a.Event+" "+a.Text)
-	case last.What != believed: // a line for each time that it says so would hide the others
-		c.note(believed, "")
-	}
-	return a.Event
-}
-
-// believes returns for how long the client goes on to say that it holds the lock, up to a limit.
-func (c *client) believes(limit time.Duration) time.Duration {
-	began := time.Now()
-	for c.check() == "held" && time.Since(began) < limit {
-		pause(200 * time.Millisecond)
-	}
-	return min(time.Since(began), limit)
-}
-
-// write writes to the resource for the client, and returns whether the check of the fence rejects
-// it. Both copies of the register have it in the history.
-func (c *client) write() (rejected bool) {
-	kind := writes
-	if newestHolder(c.b.all(), c.lock) != c.name {
-		kind = stale
-	}
-	rejected = c.b.register.write(c.lock, c.fence)
-	text := "(accepted)"
+// missing returns why a row cannot be run, or "".
+func (r *run) missing(n need) string {
 	switch {
-	case rejected:
-		text = "(rejected by the check of the fence, accepted without it)"
-	case c.fence == "":
-		text = "(accepted: there is no fence to check)"
+	case n >= anyServer && r.address == "":
+		return "there is no server"
+	case n == ownServer && r.server == nil:
+		return "the harness did not start the server"
 	}
-	c.note(kind, text)
-	return rejected
+	return ""
 }
 
-func (c *client) release() answer {
-	c.note(releases, "")
-	a := c.ask(request{Do: "release"}, workerAnswer, "released", "lost")
-	if a.Event == "released" {
-		c.note(freed, "")
-	} else {
-		c.note(failed, "on release: "+a.Event+" "+a.Text)
+// play runs a row with a history of its own.
+func (r *run) play(w row) (result, *history) {
+	b := &bench{run: r, row: w.id, ttl: ttl, history: &history{began: time.Now()}}
+	res := result{Verdict: notRun, Facts: r.missing(w.needs)}
+	if res.Facts == "" {
+		done := make(chan result, 1)
+		go func() {
+			defer close(done) // giveUp leaves it without a result
+			done <- w.judge(b)
+		}()
+		if judged, ok := <-done; ok {
+			res = judged
+		} else {
+			res.Facts = b.reason
+		}
 	}
-	return a
+	b.end()
+	res.Row, res.Seconds = w.id, time.Since(b.began).Seconds()
+	return res, b.history
 }
 
-func (c *client) stop() {
-	c.note(stopped, "(SIGSTOP)")
-	c.signal(syscall.SIGSTOP)
-}
-
-func (c *client) resume() {
-	c.signal(syscall.SIGCONT)
-	c.note(resumed, "(SIGCONT)")
-}
-
-func (c *client) die() {
-	c.note(killed, "(SIGKILL)")
-	c.kill()
-}
-
-// fault notes a fault that is not of one client.
-func (b *bench) fault(format string, args ...any) {
-	b.add(event{What: fault, Text: fmt.Sprintf(format, args...)})
-}
-
-// seconds writes a time for people.
-func seconds(d time.Duration) string {
-	return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s"
+// short keeps a message within a line.
+func short(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line[:min(len(line), 100)]
 }

@@ -40,17 +40,16 @@ const (
 	resumed  what = "resumed"
 	killed   what = "killed"
 	writes   what = "writes"
-	stale    what = "stale write"
+	stale    what = "late write"
 	fault    what = "fault"
 	failed   what = "error"
 )
 
-func (h *history) add(e event) time.Duration {
+func (h *history) add(e event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	e.At = time.Since(h.began)
 	h.events = append(h.events, e)
-	return e.At
 }
 
 func (h *history) all() []event {
@@ -66,9 +65,8 @@ type span struct {
 }
 
 // spans returns who held what and when, in the order of the grants.
-func spans(events []event) []span {
-	var all []span
-	open := map[string]int{} // client → index of its span, for one lock at a time
+func spans(events []event) (all []span) {
+	open := map[string]int{} // client → index of its span: one lock at a time
 	for _, e := range events {
 		i, holding := open[e.Who]
 		switch e.What {
@@ -85,44 +83,28 @@ func spans(events []event) []span {
 	return all
 }
 
-// overlaps returns the pairs of spans in which two clients held one lock at once.
-func overlaps(all []span) [][2]span {
-	var found [][2]span
+// overlaps counts the pairs of spans in which two clients held one lock at once.
+func overlaps(all []span) (n int) {
 	for i, a := range all {
 		for _, b := range all[i+1:] {
 			if a.lock == b.lock && a.who != b.who && b.from < a.to && a.from < b.to {
-				found = append(found, [2]span{a, b})
+				n++
 			}
 		}
 	}
-	return found
-}
-
-// newestHolder returns the client that was granted the lock last.
-func newestHolder(events []event, lock string) string {
-	newest := ""
-	for _, s := range spans(events) {
-		if s.lock == lock {
-			newest = s.who
-		}
-	}
-	return newest
+	return n
 }
 
 // text is the history for people to read.
 func (h *history) text() string {
 	var b strings.Builder
 	for _, e := range h.all() {
-		line := fmt.Sprintf("%8.3f s  %-4s %s", e.At.Seconds(), e.Who, e.What)
-		for _, part := range []string{e.Lock, e.Text} {
-			if part != "" {
-				line += " " + part
-			}
-		}
+		fence := ""
 		if e.Fence != "" {
-			line += ", fence " + e.Fence
+			fence = "fence " + e.Fence
 		}
-		b.WriteString(line + "\n")
+		parts := strings.Fields(strings.Join([]string{string(e.What), e.Lock, fence, e.Text}, " "))
+		fmt.Fprintf(&b, "%8.3f s  %-4s %s\n", e.At.Seconds(), e.Who, strings.Join(parts, " "))
 	}
 	return b.String()
 }

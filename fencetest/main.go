@@ -4,6 +4,7 @@ package main
 
 import (
 	"debug/buildinfo"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -17,9 +18,8 @@ import (
 
 // options are the flags of the command.
 type options struct {
-	home, systems, worker, server, claims, rows, must string
-	json, histories, markdown, from                   string
-	times                                             int
+	home, systems, worker, server, claims, rows, json, histories, markdown, from string
+	strict                                                                       bool
 }
 
 func main() {
@@ -32,14 +32,13 @@ func main() {
 
 func parse(args []string) (o options, err error) {
 	f := flag.NewFlagSet("fencetest", flag.ContinueOnError)
-	f.StringVar(&o.home, "home", "", "folder of systems and servers (default: . or ./fencetest)")
+	f.StringVar(&o.home, "home", ".", "folder that has systems and servers")
 	f.StringVar(&o.systems, "system", "", "systems to test, with commas (default: all)")
 	f.StringVar(&o.worker, "worker", "", "test this program, or the folder of its system.json")
-	f.StringVar(&o.server, "server", "", "with -worker: host:port of its server, or a folder of scripts")
+	f.StringVar(&o.server, "server", "", "with -worker: host:port of its server, or a name in servers")
 	f.StringVar(&o.claims, "claims", "", "with -worker: what the lock claims besides exclusion, such as fence,order")
 	f.StringVar(&o.rows, "row", "", "rows to run, with commas (default: all)")
-	f.IntVar(&o.times, "times", 1, "run each row so many times")
-	f.StringVar(&o.must, "must", "", "systems that must not fail, with commas: exit 1 if one does")
+	f.BoolVar(&o.strict, "strict", false, "exit with 1 if a row fails, as with -worker")
 	f.StringVar(&o.json, "json", "", "write the results to this file; it keeps those of other systems")
 	f.StringVar(&o.histories, "histories", "", "write the history of each row to this folder, as text and SVG")
 	f.StringVar(&o.markdown, "markdown", "", "write the results of -from into this document, and test nothing")
@@ -48,8 +47,8 @@ func parse(args []string) (o options, err error) {
 		err = fmt.Errorf("%q is not a flag", f.Arg(0))
 	}
 	for _, id := range list(o.rows) {
-		if !slices.ContainsFunc(rows(), func(w row) bool { return w.id == id }) && err == nil {
-			err = fmt.Errorf("there is no row %q", id)
+		if !slices.ContainsFunc(rows(), func(w row) bool { return w.id == id }) {
+			err = errors.Join(err, fmt.Errorf("there is no row %q", id))
 		}
 	}
 	return o, err
@@ -57,56 +56,50 @@ func parse(args []string) (o options, err error) {
 
 // list splits a flag's value.
 func list(value string) []string {
-	return strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })
+	return strings.FieldsFunc(value, func(r rune) bool { return r == ',' })
 }
 
 // command runs the test, and returns the exit code.
 func command(args []string, out io.Writer) (int, error) {
 	o, err := parse(args)
+	if err == nil && o.markdown != "" {
+		return 0, writeMarkdown(o.markdown, o.from)
+	}
+	var systems []*system
+	if err == nil {
+		systems, err = o.chosen()
+	}
 	if err != nil {
 		return 2, err
 	}
-	if o.markdown != "" {
-		return failure(writeMarkdown(o.markdown, o.from))
-	}
-	systems, err := o.chosen()
-	if err != nil {
-		return 2, err
-	}
-	procs := &processes{}
-	defer procs.end()
+	t := &tester{options: o, command: "fencetest " + strings.Join(args, " ")}
+	t.procs = &processes{running: map[*group]bool{}}
+	defer t.procs.end()
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(stop)
 	go func() {
 		<-stop
-		procs.end()
+		t.procs.end()
 		os.Exit(130)
 	}()
-	t := &tester{options: o, procs: procs, out: out, command: "fencetest " + strings.Join(args, " ")}
 	var reports []report
 	for _, s := range systems {
-		reports = append(reports, t.test(s))
-		if err := t.save(reports[len(reports)-1]); err != nil {
+		r := t.test(s, out)
+		if err := t.save(r); err != nil {
 			return 2, err
 		}
+		reports = append(reports, r)
 	}
 	fmt.Fprint(out, "\n"+matrix(reports))
 	return o.code(reports), nil
 }
 
-func failure(err error) (int, error) {
-	if err != nil {
-		return 2, err
-	}
-	return 0, nil
-}
-
-// code is 1 if a system could not be tested, or one that must not fail does.
+// code is 1 if a system could not be tested, or fails and must not.
 func (o *options) code(reports []report) int {
 	for _, r := range reports {
-		must := o.worker != "" || slices.Contains(list(o.must), r.System)
 		failed := slices.ContainsFunc(r.Rows, func(w result) bool { return w.Verdict == bad })
-		if r.Problem != "" || must && failed {
+		if r.Problem != "" || failed && (o.strict || o.worker != "") {
 			return 1
 		}
 	}
@@ -114,30 +107,21 @@ func (o *options) code(reports []report) int {
 }
 
 // chosen returns the systems that the flags name.
-func (o *options) chosen() ([]*system, error) {
-	if o.home == "" {
-		o.home = "."
-		if _, err := os.Stat("fencetest/systems"); err == nil {
-			o.home = "fencetest"
-		}
-	}
-	home, err := filepath.Abs(o.home)
-	if err != nil {
+func (o *options) chosen() (systems []*system, err error) {
+	if o.home, err = filepath.Abs(o.home); err != nil {
 		return nil, err
 	}
-	o.home = home
 	if o.worker != "" {
 		s, err := o.ownSystem()
 		return []*system{s}, err
 	}
 	names := list(o.systems)
 	if len(names) == 0 {
-		all, _ := filepath.Glob(filepath.Join(o.home, "systems", "*", "system.json"))
-		for _, file := range all {
+		files, _ := filepath.Glob(filepath.Join(o.home, "systems", "*", "system.json"))
+		for _, file := range files {
 			names = append(names, filepath.Base(filepath.Dir(file)))
 		}
 	}
-	var systems []*system
 	for _, name := range names {
 		s, err := readSystem(filepath.Join(o.home, "systems", name))
 		if err != nil {
@@ -152,39 +136,30 @@ func (o *options) chosen() ([]*system, error) {
 }
 
 // ownSystem is the system of a worker that is not in the list.
-func (o *options) ownSystem() (*system, error) {
+func (o *options) ownSystem() (s *system, err error) {
 	path, err := filepath.Abs(o.worker)
 	if err != nil {
 		return nil, err
 	}
-	folder, name := filepath.Split(path)
-	_, notGo := buildinfo.ReadFile(path) // Go programs read the clock without the C library
-	s := &system{
-		Title: o.worker, Worker: []string{path}, name: name, folder: folder, FakeTime: notGo != nil,
-	}
-	if info, err := os.Stat(path); err != nil || info.IsDir() {
+	if info, err := os.Stat(path); err != nil {
+		return nil, err
+	} else if info.IsDir() {
 		if s, err = readSystem(path); err != nil {
 			return nil, err
 		}
-	}
-	if s.Claims == nil {
+	} else {
+		_, notGo := buildinfo.ReadFile(path) // Go programs read the clock without the C library
+		s = &system{Title: o.worker, Worker: []string{path}, FakeTime: notGo != nil}
 		s.Claims = map[string]string{}
+		s.folder, s.name = filepath.Split(path)
 	}
 	for _, claim := range list(o.claims) {
-		if _, known := defaultClaims()[claim]; !known {
-			return nil, fmt.Errorf("no row asks for the claim %q", claim)
-		}
 		s.Claims[claim] = "yes"
 	}
 	if strings.Contains(o.server, ":") {
 		s.address = o.server
 	} else if o.server != "" {
-		s.Server, err = filepath.Abs(o.server)
-		if strings.Contains(o.server, "/") {
-			s.folder, s.Server = "/", strings.TrimPrefix(s.Server, "/")
-		} else {
-			s.Server = o.server
-		}
+		s.Server = o.server
 	}
-	return s, err
+	return s, s.fillClaims()
 }

@@ -14,44 +14,32 @@ func matrix(reports []report) string {
 	for _, r := range reports {
 		width = max(width, len(r.System))
 	}
-	fmt.Fprintf(&b, "%-*s", width, "")
-	for _, w := range rows() {
-		fmt.Fprintf(&b, " %-*s", max(7, len(w.id)), w.id)
-	}
-	b.WriteString("\n")
-	for _, r := range reports {
-		fmt.Fprintf(&b, "%-*s", width, r.System)
-		if r.Problem != "" {
-			b.WriteString(" not tested: " + short(r.Problem))
-		}
+	line := func(first string, cell func(id string) string) {
+		fmt.Fprintf(&b, "%-*s", width, first)
 		for _, w := range rows() {
-			if r.Problem == "" {
-				fmt.Fprintf(&b, " %-*s", max(7, len(w.id)), cell(r, w.id, "FAILS", "-", "not run"))
-			}
+			fmt.Fprintf(&b, " %-*s", max(7, len(w.id)), cell(w.id))
 		}
 		b.WriteString("\n")
+	}
+	line("", func(id string) string { return id })
+	for _, r := range reports {
+		if r.Problem != "" {
+			fmt.Fprintf(&b, "%-*s not tested: %s\n", width, r.System, short(r.Problem))
+			continue
+		}
+		words := map[verdict]string{good: "ok", bad: "FAILS", notClaimed: "-", notRun: "not run"}
+		line(r.System, func(id string) string { return words[r.verdict(id)] })
 	}
 	return b.String() + "-: it falls short, and does not claim more\n"
 }
 
-// cell is a verdict in the words of one table.
-func cell(r report, id, fails, unclaimed, missing string) string {
-	i := slices.IndexFunc(r.Rows, func(w result) bool { return w.Row == id })
-	if i < 0 {
-		return ""
-	}
-	switch w := r.Rows[i]; w.Verdict {
-	case bad:
-		if w.Runs > 1 {
-			return fmt.Sprintf("%s %d/%d", fails, w.Failed, w.Runs)
+func (r *report) verdict(id string) verdict {
+	for _, w := range r.Rows {
+		if w.Row == id {
+			return w.Verdict
 		}
-		return fails
-	case notClaimed:
-		return unclaimed
-	case notRun:
-		return missing
 	}
-	return "ok"
+	return ""
 }
 
 const (
@@ -74,70 +62,42 @@ func writeMarkdown(document, from string) error {
 	if !begins || !ends {
 		return fmt.Errorf("%s has no part between %s and %s", document, markBegin, markEnd)
 	}
-	info, err := os.Stat(document)
-	if err != nil {
-		return err
-	}
 	all := before + markBegin + "\n\n" + markdown(reports) + "\n" + markEnd + after
-	return os.WriteFile(document, []byte(all), info.Mode())
+	return os.WriteFile(document, []byte(all), 0o600)
 }
 
 // markdown is the results as a section: a table, what failed, and how it was run.
 func markdown(reports []report) string {
-	var b strings.Builder
-	b.WriteString("| |")
+	head, rule := "| |", "| --- |"
 	for _, w := range rows() {
-		if w.id != "cost" {
-			b.WriteString(" " + w.id + " |")
-		}
+		head, rule = head+" "+w.id+" |", rule+" --- |"
 	}
-	b.WriteString("\n|" + strings.Repeat(" --- |", len(rows())) + "\n")
-	var failures, versions []string
+	table := head + "\n" + rule + "\n"
+	words := map[verdict]string{good: "ok", bad: "**fails**", notClaimed: "–", notRun: "·"}
+	var failures, versions, commands, dates []string
 	for _, r := range reports {
 		if r.Problem != "" {
 			continue
 		}
-		fmt.Fprintf(&b, "| %s |", r.Title)
+		table += "| " + r.Title + " |"
 		for _, w := range rows() {
-			if w.id != "cost" {
-				b.WriteString(" " + cell(r, w.id, "**fails**", "–", "·") + " |")
-			}
+			table += " " + words[r.verdict(w.id)] + " |"
 		}
-		b.WriteString("\n")
+		table += "\n"
 		for _, w := range r.Rows {
 			if w.Verdict == bad {
-				failures = append(failures, fmt.Sprintf("- %s, %s: %s.\n", r.Title, w.Row, w.Facts))
+				failures = append(failures, fmt.Sprintf("- %s, `%s`: %s.\n", r.Title, w.Row, w.Facts))
 			}
 		}
-		versions = append(versions, strings.Trim(r.Version+" on "+r.ServerVersion, " on"))
+		versions = append(versions, r.Version, r.ServerVersion)
+		commands, dates = append(commands, "`"+r.Command+"`"), append(dates, r.Date)
 	}
-	b.WriteString("\n–: not claimed, and not so. ·: not run.\n")
-	if len(failures) > 0 {
-		b.WriteString("\n" + strings.Join(failures, ""))
-	}
-	slices.Sort(versions)
-	fmt.Fprintf(&b, "\nRun with `%s` on %s: %s.\n", commands(reports), dates(reports),
-		strings.Join(slices.Compact(versions), "; "))
-	return b.String()
+	return table + "\n–: falls short, and does not claim more. ·: not run.\n\n" + strings.Join(failures, "") +
+		"\nRun with " + distinct(commands) + " on " + distinct(dates) + ": " + distinct(versions) + ".\n"
 }
 
-func commands(reports []report) string {
-	var all []string
-	for _, r := range reports {
-		all = append(all, r.Command)
-	}
+func distinct(all []string) string {
 	slices.Sort(all)
-	return strings.Join(slices.Compact(all), "`, `")
-}
-
-func dates(reports []report) string {
-	var all []string
-	for _, r := range reports {
-		all = append(all, r.Date)
-	}
-	slices.Sort(all)
-	if len(all) == 0 || all[0] == all[len(all)-1] {
-		return strings.Join(all[:min(1, len(all))], "")
-	}
-	return all[0] + " to " + all[len(all)-1]
+	all = slices.DeleteFunc(slices.Compact(all), func(s string) bool { return s == "" })
+	return strings.Join(all, ", ")
 }

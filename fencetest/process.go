@@ -28,9 +28,6 @@ func (p *processes) start(cmd *exec.Cmd) (*group, error) {
 	}
 	g := &group{pid: cmd.Process.Pid, ended: make(chan struct{})}
 	p.mu.Lock()
-	if p.running == nil {
-		p.running = make(map[*group]bool)
-	}
 	p.running[g] = true
 	p.mu.Unlock()
 	go func() {
@@ -51,11 +48,10 @@ func (g *group) signal(sig syscall.Signal) {
 
 // kill ends the group with SIGKILL, and waits until it has ended.
 func (g *group) kill() {
-	if g == nil || g.over() {
-		return
+	if !g.over() {
+		g.signal(syscall.SIGKILL)
+		<-g.ended
 	}
-	g.signal(syscall.SIGKILL)
-	<-g.ended
 }
 
 func (g *group) over() bool {

@@ -10,22 +10,22 @@ import (
 type proxy struct {
 	listener net.Listener
 	mu       sync.Mutex
-	resumed  sync.Cond // signaled when held changes
+	changed  sync.Cond // of held and closed
 	held     direction
 	target   string
 	conns    map[net.Conn]bool
-	losing   int // the answer that is lost, counted from now: 1 is the next
+	losing   int // the answer that gets lost: 1 is the next
 	closed   bool
-	messages [2]int // reads, by direction
-	bytes    [2]int
+	messages [3]int // reads, by direction
+	bytes    [3]int
 }
 
 type direction int
 
 const (
+	nothing direction = 0
 	up      direction = 1 // from the client to the server
 	down    direction = 2
-	nothing direction = 0
 )
 
 func newProxy(target string) (*proxy, error) {
@@ -34,159 +34,126 @@ func newProxy(target string) (*proxy, error) {
 		return nil, err
 	}
 	p := &proxy{listener: l, target: target, conns: make(map[net.Conn]bool)}
-	p.resumed.L = &p.mu
-	go p.serve()
+	p.changed.L = &p.mu
+	go func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return // close was called
+			}
+			go p.join(client)
+		}
+	}()
 	return p, nil
 }
 
 func (p *proxy) address() string { return p.listener.Addr().String() }
 
-func (p *proxy) port() int { return p.listener.Addr().(*net.TCPAddr).Port }
-
-func (p *proxy) serve() {
-	for {
-		client, err := p.listener.Accept()
-		if err != nil {
-			return // close was called
-		}
-		go p.join(client)
-	}
-}
-
-// join connects a client with the server, as the kernel would refuse it if there is none.
+// join connects a client with the server, and closes its connection if there is none.
 func (p *proxy) join(client net.Conn) {
-	p.mu.Lock()
-	target := p.target
-	p.mu.Unlock()
+	var target string
+	p.do(func() { target = p.target })
 	server, err := net.Dial("tcp", target)
 	if err != nil {
 		client.Close()
 		return
 	}
-	p.mu.Lock()
-	p.conns[client], p.conns[server] = true, true
-	closed := p.closed
-	p.mu.Unlock()
-	if closed {
-		p.drop(client, server)
-		return
-	}
-	asked := make(chan struct{}, 1) // has an item once the client sent something since p.lose
+	p.do(func() { p.conns[client], p.conns[server] = true, true })
+	asked := make(chan struct{}, 1) // has an item if the client sent something since lose
 	go p.copy(server, client, up, asked)
 	p.copy(client, server, down, asked)
 }
 
 func (p *proxy) copy(to, from net.Conn, d direction, asked chan struct{}) {
-	defer p.drop(to, from)
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buffer)
-		if n > 0 {
-			if !p.pass(d, n, asked) {
-				return
-			}
-			if _, err := to.Write(buffer[:n]); err != nil {
-				return
-			}
+		if n > 0 && !p.pass(d, n, asked) {
+			break
 		}
-		if err != nil {
-			return
+		if _, failed := to.Write(buffer[:n]); failed != nil || err != nil {
+			break
 		}
 	}
+	p.do(func() {
+		for _, c := range []net.Conn{to, from} {
+			c.Close()
+			delete(p.conns, c)
+		}
+	})
 }
 
 // pass counts a message, and waits while its direction is held. It returns false for the answer
-// that must be lost, which takes the connection with it.
+// that gets lost, which takes the connection with it.
 func (p *proxy) pass(d direction, n int, asked chan struct{}) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.messages[d-1]++
-	p.bytes[d-1] += n
+	p.messages[d]++
+	p.bytes[d] += n
 	for p.held&d != 0 && !p.closed {
-		p.resumed.Wait()
+		p.changed.Wait()
 	}
-	if p.losing == 0 {
-		return !p.closed
-	}
-	if d == up {
-		select {
-		case asked <- struct{}{}:
-		default:
-		}
-		return !p.closed
-	}
-	select {
-	case <-asked:
+	switch {
+	case p.closed:
+		return false
+	case p.losing > 0 && d == up && len(asked) == 0:
+		asked <- struct{}{}
+	case p.losing > 0 && d == down && len(asked) > 0: // else it is no answer, but an event
+		<-asked
 		p.losing--
-		return p.losing > 0 && !p.closed
-	default: // sent without a request, such as an event
-		return !p.closed
+		return p.losing > 0
 	}
+	return true
 }
 
-func (p *proxy) drop(conns ...net.Conn) {
+func (p *proxy) do(f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, c := range conns {
-		c.Close()
-		delete(p.conns, c)
-	}
+	f()
 }
 
 // lose lets the server's nth next answer get lost, and cuts the connection that it is on. The
 // request has reached the server by then.
-func (p *proxy) lose(nth int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.losing = nth
-}
+func (p *proxy) lose(nth int) { p.do(func() { p.losing = nth }) }
 
 // unlost returns how many answers are still to come until the one that gets lost.
-func (p *proxy) unlost() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.losing
+func (p *proxy) unlost() (n int) {
+	p.do(func() { n = p.losing })
+	return n
 }
 
 // hold delays what is sent in the directions d until the next call.
 func (p *proxy) hold(d direction) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.held = d
-	p.resumed.Broadcast()
+	p.do(func() { p.held = d })
+	p.changed.Broadcast()
 }
 
 // lead cuts all connections, and leads new ones to the address.
 func (p *proxy) lead(address string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.target = address
-	for c := range p.conns {
-		c.Close()
-	}
+	p.do(func() { p.target = address })
+	p.cut()
 }
 
-// count returns how many messages and bytes have passed in both directions.
-func (p *proxy) count() (messages, bytes int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.messages[0] + p.messages[1], p.bytes[0] + p.bytes[1]
+func (p *proxy) cut() {
+	p.do(func() {
+		for c := range p.conns {
+			c.Close()
+		}
+	})
 }
 
-// sent returns how many messages the client has sent.
-func (p *proxy) sent() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.messages[0]
+// count returns how many messages and bytes have passed in both directions, and how many messages
+// the client has sent.
+func (p *proxy) count() (messages, bytes, sent int) {
+	p.do(func() {
+		messages, bytes, sent = p.messages[up]+p.messages[down], p.bytes[up]+p.bytes[down], p.messages[up]
+	})
+	return messages, bytes, sent
 }
 
 func (p *proxy) close() {
 	p.listener.Close()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.closed = true
-	p.resumed.Broadcast()
-	for c := range p.conns {
-		c.Close()
-	}
+	p.do(func() { p.closed = true })
+	p.changed.Broadcast()
+	p.cut()
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -11,93 +10,65 @@ import (
 // answerLost loses the first, second or third answer of the server to one acquire: which of them
 // says that the lock is granted depends on the lock's protocol.
 func answerLost(b *bench) result {
-	facts, errs := make([]string, 3), make([]string, 3)
-	exclusive, freed := true, true
-	var all sync.WaitGroup
-	var mu sync.Mutex
 	clients := b.clients("A1", "B1", "A2", "B2", "A3", "B3")
-	for i := range facts {
-		all.Go(func() {
-			l := loss{a: clients[2*i], b: clients[2*i+1], lock: b.lockName(fmt.Sprintf("-%d", i+1))}
-			l.play(i + 1)
-			mu.Lock()
-			defer mu.Unlock()
-			if l.facts != "" {
-				facts[i] = fmt.Sprintf("answer %d lost: %s", i+1, l.facts)
-			}
-			errs[i], exclusive, freed = l.broken, exclusive && !l.twice, freed && !l.taken
-		})
+	losses := make([]loss, 3)
+	var all sync.WaitGroup
+	for i := range losses {
+		l := &losses[i]
+		l.a, l.next, l.lock = clients[2*i], clients[2*i+1], b.lockName(fmt.Sprintf("-%d", i+1))
+		// What a client does once, such as to connect, must not take the fault.
+		l.a.hold(l.lock + "-warm")
+		l.a.release()
+		all.Go(func() { l.play(i + 1) })
 	}
 	all.Wait()
-	if errs[0] != "" {
-		b.giveUp("%s", errs[0])
+	var facts []string
+	exclusive, freed := true, true
+	for i, l := range losses {
+		if l.facts != "" {
+			facts = append(facts, fmt.Sprintf("answer %d lost: %s", i+1, l.facts))
+		}
+		exclusive, freed = exclusive && !l.twice, freed && !l.taken
 	}
-	facts = slices.DeleteFunc(facts, func(f string) bool { return f == "" })
+	if len(facts) == 0 {
+		b.giveUp("the client needs no answer to acquire")
+	}
 	return b.verdict(strings.Join(facts, "; "), shown{"exclusion", exclusive}, shown{"frees", freed})
 }
 
-// loss is one lost answer to a, and what b finds then.
+// loss is one lost answer to a, and what the next client finds then.
 type loss struct {
-	a, b          *client
-	lock          string
-	facts, broken string
-	twice         bool // both held the lock
-	taken         bool // the lock stays taken
+	a, next *client
+	lock    string
+	facts   string // "" if there is no such answer
+	twice   bool   // both held the lock
+	taken   bool   // the lock stays taken
 }
 
 func (l *loss) play(nth int) {
-	// What a client does once, such as to connect, must not take the fault.
-	if got := l.a.acquire(l.lock+"-warm", ttl).Event; got != "held" {
-		l.broken = "the client could not acquire a free lock: " + got
-		return
-	}
-	l.a.release()
 	l.a.b.fault("answer %d to %s gets lost", nth, l.a.name)
 	l.a.proxy.lose(nth)
 	got := l.a.acquire(l.lock, 2*time.Second)
 	if l.a.proxy.unlost() > 0 {
 		l.a.proxy.lose(0)
-		if nth == 1 {
-			l.broken = "the client needs no answer"
-		}
 		return
 	}
-	heard := strings.TrimSpace(got.Event + " " + short(got.Text))
-	l.facts = "the client gets " + heard + ", the lock stays taken for "
+	l.facts = "the client gets " + strings.TrimSpace(got.Event+" "+short(got.Text))
 	if got.Event == "held" {
-		if l.heldByBoth() {
+		l.facts = "granted by a retry"
+		if l.next.acquire(l.lock, ttl+time.Second).Event == "held" {
+			believes := l.a.believes(ttl)
+			l.twice = believes >= time.Second
+			l.facts += ", and another is granted it too; the first " + learns(believes, ttl)
 			return
 		}
-		l.facts = "granted by a retry, after the release the lock stays taken for "
+		l.a.release()
+		l.facts += ", then released"
 	}
 	began := time.Now()
-	next := l.b.acquire(l.lock, l.b.b.sys.freesWithin())
-	l.facts += seconds(time.Since(began))
-	if l.taken = next.Event != "held"; l.taken {
+	l.taken = l.next.acquire(l.lock, l.next.b.sys.freesWithin()).Event != "held"
+	l.facts += ", the lock stays taken for " + seconds(time.Since(began))
+	if l.taken {
 		l.facts += " or more"
 	}
-}
-
-// heldByBoth asks for the lock that a believes to hold, and has a release it.
-func (l *loss) heldByBoth() bool {
-	if l.b.acquire(l.lock, ttl+time.Second).Event != "held" {
-		l.a.release()
-		return false
-	}
-	if believes := l.a.believes(ttl); believes >= time.Second {
-		l.twice = true
-		l.facts = "granted by a retry, and a second client holds it too"
-		return true
-	}
-	l.facts = "granted by a retry, and lost when another is granted it"
-	return true
-}
-
-// short keeps a message within a line.
-func short(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	if len(line) > 80 {
-		return line[:80] + "…"
-	}
-	return line
 }

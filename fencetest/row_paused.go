@@ -15,30 +15,23 @@ func paused(b *bench) result {
 	a.stop()
 	began := time.Now()
 	got := other.acquire(lock, b.sys.freesWithin())
+	took := seconds(time.Since(began))
 	if got.Event != "held" {
 		a.resume()
 		a.write()
-		return b.verdict("the lock stays with a stopped holder: not granted to another in " +
-			seconds(time.Since(began)))
+		return b.verdict("the lock stays with a stopped holder: not granted to another in " + took)
 	}
-	facts := "another was granted it after " + seconds(time.Since(began)) + "; the late write "
 	other.write()
 	a.resume()
+	facts := "another is granted it after " + took + "; the late write reaches the resource, "
 	rejected := a.write()
 	if rejected {
-		facts += "reaches the resource, unless that checks the fence"
+		facts += "unless that checks the fence"
 	} else {
-		facts += "reaches the resource, and no fence can reject it"
+		facts += "and no fence can reject it"
 	}
 	believes := a.believes(ttl)
-	switch {
-	case believes >= ttl:
-		facts += "; the holder never learns of its loss"
-	case believes >= time.Second:
-		facts += "; the holder learns of its loss " + seconds(believes) + " after it"
-	default:
-		facts += "; the holder learns of its loss when it asks"
-	}
+	facts += "; the holder " + learns(believes, ttl)
 	return b.verdict(facts, shown{"fence", rejected}, shown{"tells_loss", believes < ttl})
 }
 
@@ -50,8 +43,11 @@ func lateRelease(b *bench) result {
 	a.hold(lock)
 	b.fault("what A sends is delayed")
 	a.proxy.hold(up)
-	released := make(chan answer, 1)
-	go func() { released <- a.release() }()
+	released := make(chan struct{})
+	go func() {
+		defer close(released)
+		a.release()
+	}()
 	got := next.acquire(lock, b.sys.freesWithin())
 	a.proxy.hold(nothing)
 	b.fault("the release of A arrives")
@@ -60,8 +56,8 @@ func lateRelease(b *bench) result {
 		return b.verdict("the lock stays taken until the release arrives: not granted in " +
 			seconds(b.sys.freesWithin()))
 	}
-	stolen := third.acquire(lock, 2*time.Second).Event == "held"
 	facts := "the release changes nothing for the next holder"
+	stolen := third.acquire(lock, 2*time.Second).Event == "held"
 	if stolen {
 		facts = "the release freed the lock of the next holder"
 	}

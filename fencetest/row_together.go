@@ -11,12 +11,13 @@ import (
 // together has clients take one lock by turns, and looks for two that held it at once.
 func together(b *bench) result {
 	const grants, limit = 40, 30 * time.Second
-	lock, deadline := b.lockName(""), time.Now().Add(limit)
+	clients := b.clients("A", "B", "C", "D", "E", "F", "G", "H")
+	lock, began := b.lockName(""), time.Now()
 	var granted, errors atomic.Int32
 	var all sync.WaitGroup
-	for _, c := range b.clients("A", "B", "C", "D", "E", "F", "G", "H") {
+	for _, c := range clients {
 		all.Go(func() {
-			for granted.Load() < grants && time.Now().Before(deadline) && !c.over() {
+			for granted.Load() < grants && time.Since(began) < limit && !c.over() {
 				switch c.acquire(lock, 10*time.Second).Event {
 				case "held":
 					granted.Add(1)
@@ -33,15 +34,12 @@ func together(b *bench) result {
 	}
 	all.Wait()
 	twice := overlaps(spans(b.all()))
-	facts := fmt.Sprintf("%d grants in %s, %d times two holders at once", granted.Load(),
-		seconds(time.Since(b.began)), len(twice))
-	if n := errors.Load(); n > 0 {
-		facts += fmt.Sprintf(", %d errors", n)
-	}
+	facts := fmt.Sprintf("%d grants in %s, %d times two holders at once, %d errors", granted.Load(),
+		seconds(time.Since(began)), twice, errors.Load())
 	if granted.Load() == 0 {
 		b.giveUp("no client was granted the lock: %s", facts)
 	}
-	return b.verdict(facts, shown{"exclusion", len(twice) == 0})
+	return b.verdict(facts, shown{"exclusion", twice == 0})
 }
 
 // order lets clients queue one after the other, and compares arrivals with grants.
@@ -52,46 +50,26 @@ func order(b *bench) result {
 	holder.hold(lock)
 	var all sync.WaitGroup
 	for _, c := range b.clients(names...) {
-		sent := c.sent()
-		got := c.begin(lock, time.Minute)
+		got := c.queue(lock, time.Minute)
 		all.Go(func() {
 			if (<-got).Event == "held" {
 				pause(50 * time.Millisecond)
 				c.release()
 			}
 		})
-		c.queued(sent)
 	}
 	holder.release()
 	all.Wait()
 	var granted []string
+	reversed := 0
 	for _, s := range spans(b.all())[1:] {
-		granted = append(granted, s.who)
-	}
-	inversions := 0
-	for i, first := range granted {
-		for _, later := range granted[i+1:] {
-			if slices.Index(names, first) > slices.Index(names, later) {
-				inversions++
+		for _, earlier := range granted {
+			if slices.Index(names, earlier) > slices.Index(names, s.who) {
+				reversed++
 			}
 		}
+		granted = append(granted, s.who)
 	}
-	facts := fmt.Sprintf("granted as %v, %d of 15 pairs reversed", granted, inversions)
-	return b.verdict(facts, shown{"order", inversions == 0 && len(granted) == len(names)})
-}
-
-func (c *client) sent() int {
-	if c.proxy == nil {
-		return 0
-	}
-	return c.proxy.sent()
-}
-
-// queued waits until the client has surely joined the queue: its request was sent a second ago.
-func (c *client) queued(sentBefore int) {
-	deadline := time.Now().Add(5 * time.Second)
-	for c.proxy != nil && c.sent() == sentBefore && time.Now().Before(deadline) {
-		pause(20 * time.Millisecond)
-	}
-	pause(time.Second)
+	facts := fmt.Sprintf("granted as %v, %d of 15 pairs reversed", granted, reversed)
+	return b.verdict(facts, shown{"order", reversed == 0 && len(granted) == len(names)})
 }

@@ -1,7 +1,5 @@
 package main
 
-import "time"
-
 // row is one question that the test asks of every lock.
 type row struct {
 	id    string
@@ -32,12 +30,13 @@ const (
 // result is a row's answer for one system.
 type result struct {
 	Row     string  `json:"row"`
+	Does    string  `json:"does"`
 	Verdict verdict `json:"verdict"`
 	Facts   string  `json:"facts"`
 	Seconds float64 `json:"seconds"`
-	Failed  int     `json:"failed,omitempty"` // of so many runs
-	Runs    int     `json:"runs,omitempty"`
 }
+
+const lastPhase = 7
 
 // rows are in the order of the table that people read.
 func rows() []row {
@@ -49,10 +48,10 @@ func rows() []row {
 		{"answer-lost", "The network cuts after the request, before the answer.", 3, anyServer, answerLost},
 		{"late-release", "A release arrives after another client acquired.", 2, anyServer, lateRelease},
 		{"clock", "A client's clock jumps by an hour.", 3, noServer, clock},
-		{"order", "Six clients queue, a second apart: are they granted in that order?", 1, noServer, order},
+		{"order", "Six clients queue, a second apart: granted in that order?", 1, noServer, order},
 		{"dead-waiter", "One waiter dies, one gives up: is the next one granted?", 2, noServer, deadWaiter},
 		{"dead-holder", "kill -9 of the holder: when is the next one granted?", 2, noServer, deadHolder},
-		{"fences", "The fences of all grants: there, and growing?", 7, noServer, fences},
+		{"fences", "The fences of all grants: there, and growing?", lastPhase, noServer, fences},
 		{"cost", "What five clients send and receive while they wait.", 4, anyServer, cost},
 	}
 }
@@ -76,35 +75,4 @@ func (b *bench) verdict(facts string, all ...shown) result {
 		}
 	}
 	return result{Verdict: v, Facts: facts}
-}
-
-// missing returns why a row cannot be run, or "".
-func (r *run) missing(n need) string {
-	switch {
-	case n >= anyServer && r.address == "":
-		return "there is no server"
-	case n == ownServer && r.server == nil:
-		return "the harness did not start the server"
-	}
-	return ""
-}
-
-// play runs a row with a history of its own.
-func (r *run) play(w row) (result, *history) {
-	b := &bench{run: r, row: w.id, ttl: ttl, history: &history{began: time.Now()}}
-	res := result{Verdict: notRun, Facts: r.missing(w.needs)}
-	if res.Facts == "" {
-		done := make(chan result, 1)
-		go func() {
-			defer close(done) // giveUp leaves it without a result
-			done <- w.judge(b)
-		}()
-		judged, ok := <-done
-		if res = judged; !ok {
-			res = result{Verdict: notRun, Facts: b.reason}
-		}
-	}
-	b.end()
-	res.Row, res.Seconds = w.id, time.Since(b.began).Seconds()
-	return res, b.history
 }

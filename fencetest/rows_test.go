@@ -41,9 +41,9 @@ func TestDoctoredLocksAreFound(t *testing.T) {
 		{"leaks-waiters", "frees", "dead-waiter", "", "not granted within"},
 		{"immortal", "frees", "dead-holder", "", "not granted within"},
 		{"immortal", "frees", "answer-lost", "", "or more"},
-		{"believes", "exclusion", "answer-lost", "", "a second client holds it too"},
-		{"forgets", "survives_restart", "server-killed", "", "another was granted the lock"},
-		{"", "survives_failover", "failover", "", "another was granted the lock"},
+		{"believes", "exclusion", "answer-lost", "", "another is granted it too"},
+		{"forgets", "survives_restart", "server-killed", "", "another is granted the lock"},
+		{"", "survives_failover", "failover", "", "another is granted the lock"},
 	} {
 		t.Run(f.fault+"/"+f.row, func(t *testing.T) {
 			t.Parallel()
@@ -79,7 +79,9 @@ func TestExampleOfThePage(t *testing.T) {
 	if err := os.WriteFile(worker, []byte(program), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]verdict{"together": good, "dead-holder": good, "paused": notClaimed, "clock": bad}
+	want := map[string]verdict{
+		"together": good, "dead-holder": good, "paused": notClaimed, "clock": bad,
+	}
 	for _, r := range judge(t, worker, "tells_loss", "together,dead-holder,paused,clock").Rows {
 		if r.Verdict != want[r.Row] {
 			t.Errorf("%s: %s, not %s: %s", r.Row, r.Verdict, want[r.Row], r.Facts)

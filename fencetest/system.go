@@ -18,7 +18,7 @@ type system struct {
 	Version  []string          `json:"version"`
 	Claims   map[string]string `json:"claims"`
 	Settings []setting         `json:"settings"`
-	FakeTime bool              `json:"faketime"` // its worker reads the clock through the C library
+	FakeTime bool              `json:"faketime"` // its worker reads the time of day through the C library
 	FreesIn  int               `json:"frees_within_s"`
 	Notes    string            `json:"notes"`
 
@@ -33,7 +33,7 @@ type setting struct {
 	Source string `json:"source"`
 }
 
-// claims are the words that rows ask for, each with the value of a system that does not name it.
+// defaultClaims are the properties that rows ask for, and what a system claims if it is silent.
 func defaultClaims() map[string]string {
 	return map[string]string{
 		"exclusion": "yes", "frees": "yes", "survives_restart": "no", "survives_failover": "no",
@@ -46,31 +46,29 @@ func readSystem(folder string) (*system, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &system{name: filepath.Base(folder)}
+	s := &system{name: filepath.Base(folder), folder: folder}
 	if err := json.Unmarshal(text, s); err != nil {
 		return nil, fmt.Errorf("%s/system.json: %w", folder, err)
-	}
-	for claim := range s.Claims {
-		if _, known := defaultClaims()[claim]; !known {
-			return nil, fmt.Errorf("%s/system.json: no row asks for the claim %q", folder, claim)
-		}
 	}
 	if len(s.Worker) == 0 {
 		return nil, fmt.Errorf("%s/system.json: there is no worker", folder)
 	}
-	s.folder, err = filepath.Abs(folder)
-	return s, err
+	return s, s.fillClaims()
 }
 
-// claim returns what the system says of a property: "yes", "no", or more.
-func (s *system) claim(name string) string {
-	if said, ok := s.Claims[name]; ok {
-		return said
+func (s *system) fillClaims() error {
+	all := defaultClaims()
+	for claim, said := range s.Claims {
+		if _, known := all[claim]; !known {
+			return fmt.Errorf("%s: no row asks for the claim %q", s.name, claim)
+		}
+		all[claim] = said
 	}
-	return defaultClaims()[name]
+	s.Claims = all
+	return nil
 }
 
-func (s *system) claims(name string) bool { return strings.HasPrefix(s.claim(name), "yes") }
+func (s *system) claims(name string) bool { return strings.HasPrefix(s.Claims[name], "yes") }
 
 // freesWithin is how long the lock of a dead holder may stay taken.
 func (s *system) freesWithin() time.Duration {
@@ -80,41 +78,32 @@ func (s *system) freesWithin() time.Duration {
 	return 5 * ttl
 }
 
-// serverFolder returns the folder of the server's scripts, or "" if the lock has no server.
-func (s *system) serverFolder(home string) string {
+// server returns the system's server, or nil if the lock has none that the harness starts.
+func (s *system) server(home string) *server {
 	switch {
-	case s.Server == "":
-		return ""
+	case s.Server == "" || s.address != "":
+		return nil
 	case strings.Contains(s.Server, "/"):
-		return filepath.Join(s.folder, s.Server)
+		return &server{folder: filepath.Join(s.folder, s.Server)}
 	}
-	return filepath.Join(home, "servers", s.Server)
+	return &server{folder: filepath.Join(home, "servers", s.Server)}
 }
 
 // prepare installs the server, builds the worker, and returns the versions of both.
-func (s *system) prepare(home string) (version, serverVersion string, err error) {
-	if folder := s.serverFolder(home); folder != "" {
-		for _, script := range []string{"install", "version"} {
-			program := filepath.Join(folder, script)
-			if _, missing := os.Stat(program); missing != nil {
-				continue
-			}
-			text, err := output(folder, nil, program)
-			if err != nil {
-				return "", "", err
-			}
-			if script == "version" {
-				serverVersion = text
-			}
-		}
-	}
-	if len(s.Build) > 0 {
-		if _, err := output(s.folder, nil, s.Build...); err != nil {
+func (s *system) prepare(server *server) (version, serverVersion string, err error) {
+	if server != nil && server.has("install") {
+		if err := server.script("install"); err != nil {
 			return "", "", err
 		}
 	}
-	if len(s.Version) > 0 {
-		version, err = output(s.folder, nil, s.Version...)
+	if server != nil && server.has("version") {
+		serverVersion, err = output(server.folder, filepath.Join(server.folder, "version"))
+	}
+	if err == nil && len(s.Build) > 0 {
+		_, err = output(s.folder, s.Build...)
+	}
+	if err == nil && len(s.Version) > 0 {
+		version, err = output(s.folder, s.Version...)
 	}
 	return version, serverVersion, err
 }

@@ -15,13 +15,11 @@ import (
 	"time"
 )
 
-// tester tests one system after the other.
+// tester tests systems.
 type tester struct {
 	options
 	procs   *processes
-	out     io.Writer
 	command string
-	mu      sync.Mutex
 }
 
 // report is what a test found about one system.
@@ -39,44 +37,32 @@ type report struct {
 	Rows          []result          `json:"rows"`
 }
 
-// test runs the rows for one system.
-func (t *tester) test(s *system) report {
+// test runs the rows for one system, and says on out what they find.
+func (t *tester) test(s *system, out io.Writer) report {
 	r := report{
-		System: s.name, Title: s.Title, Claims: map[string]string{}, Settings: s.Settings, Notes: s.Notes,
+		System: s.name, Title: s.Title, Claims: s.Claims, Settings: s.Settings, Notes: s.Notes,
 		Date: time.Now().UTC().Format(time.DateOnly), Command: t.command,
 	}
-	for claim := range defaultClaims() {
-		r.Claims[claim] = s.claim(claim)
-	}
-	fmt.Fprintf(t.out, "\n== %s\n", s.Title)
+	fmt.Fprintf(out, "\n== %s\n", s.Title)
+	server := s.server(t.home)
 	var err error
-	if r.Version, r.ServerVersion, err = s.prepare(t.home); err != nil {
-		return t.problem(r, err)
+	if r.Version, r.ServerVersion, err = s.prepare(server); err == nil {
+		fmt.Fprintf(out, "   %s %s\n", r.Version, r.ServerVersion)
+		r.Rows, err = t.run(s, server, out)
 	}
-	fmt.Fprintf(t.out, "   %s\n", strings.Trim(r.Version+"; "+r.ServerVersion, "; "))
-	for range max(1, t.times) {
-		results, err := t.once(s)
-		if err != nil {
-			return t.problem(r, err)
-		}
-		r.Rows = merge(r.Rows, results)
+	if err != nil {
+		r.Problem = err.Error()
+		fmt.Fprintf(out, "   not tested: %s\n", r.Problem)
 	}
 	return r
 }
 
-func (t *tester) problem(r report, err error) report {
-	r.Problem = err.Error()
-	fmt.Fprintf(t.out, "   not tested: %s\n", r.Problem)
-	return r
-}
-
-// once starts the system's server, and runs each row once.
-func (t *tester) once(s *system) ([]result, error) {
+// run starts the system's server and runs each row.
+func (t *tester) run(s *system, server *server, out io.Writer) (_ []result, err error) {
 	r := &run{
-		sys: s, procs: t.procs, address: s.address, prefix: fmt.Sprintf("ft-%06x-", rand.IntN(1<<24)),
-		histories: map[string]*history{},
+		sys: s, procs: t.procs, server: server, address: s.address, histories: map[string]*history{},
+		prefix: fmt.Sprintf("ft-%06x-", rand.IntN(1<<24)),
 	}
-	var err error
 	if r.folder, err = os.MkdirTemp("", "fencetest-"); err != nil {
 		return nil, err
 	}
@@ -84,81 +70,70 @@ func (t *tester) once(s *system) ([]result, error) {
 	if err = os.Chmod(r.folder, 0o755); err != nil { // a server may drop to another user
 		return nil, err
 	}
-	if r.log, err = t.workersLog(s, r.folder); err != nil {
+	logs := r.folder
+	if t.histories != "" {
+		logs = filepath.Join(t.histories, s.name)
+	}
+	if err = os.MkdirAll(logs, 0o755); err != nil {
+		return nil, err
+	}
+	if r.log, err = os.Create(filepath.Join(logs, "workers.log")); err != nil {
 		return nil, err
 	}
 	defer r.log.Close()
-	if folder := s.serverFolder(t.home); folder != "" && s.address == "" {
-		if r.server, err = startServer(t.procs, folder, filepath.Join(r.folder, "data")); err != nil {
+	if server != nil {
+		server.procs, server.data = t.procs, filepath.Join(r.folder, "data")
+		if err = server.start("start"); err != nil {
 			return nil, err
 		}
-		defer func() { r.server.kill() }() // whichever process it is by then
-		r.address = r.server.address()
+		defer func() { server.kill() }() // its process is another one after a restart
+		r.address = server.address()
 	}
-	defer r.stopIdle()
-	return t.phases(s, r), nil
+	defer func() {
+		for _, w := range r.idle {
+			w.stop()
+		}
+	}()
+	return t.phases(r, out), nil
 }
 
-func (t *tester) workersLog(s *system, folder string) (*os.File, error) {
-	if t.histories != "" {
-		folder = filepath.Join(t.histories, s.name)
-	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return nil, err
-	}
-	return os.Create(filepath.Join(folder, "workers.log"))
-}
-
-// phases runs the rows: those of one phase at once, and fences, which looks at all, last.
-func (t *tester) phases(s *system, r *run) []result {
+// phases runs the rows, those of one phase at once.
+func (t *tester) phases(r *run, out io.Writer) []result {
 	all := rows()
 	results := make([]result, len(all))
-	for phase := 1; phase <= 7; phase++ {
+	var printing sync.Mutex
+	for phase := range lastPhase + 1 {
 		var now sync.WaitGroup
 		for i, w := range all {
-			if w.phase == phase && (t.rows == "" || slices.Contains(list(t.rows), w.id)) {
-				now.Go(func() { results[i] = t.one(s, r, w) })
+			if w.phase != phase || t.rows != "" && !slices.Contains(list(t.rows), w.id) {
+				continue
 			}
+			now.Go(func() {
+				res, h := r.play(w)
+				res.Does, results[i] = w.does, res
+				printing.Lock()
+				defer printing.Unlock()
+				fmt.Fprintf(out, "   %-13s %-11s %s (%.0f s)\n", res.Row, res.Verdict, res.Facts, res.Seconds)
+				if err := t.keep(r.sys, res, h); err != nil {
+					fmt.Fprintf(out, "   the history is not written: %v\n", err)
+				}
+			})
 		}
 		now.Wait()
 	}
 	return slices.DeleteFunc(results, func(w result) bool { return w.Row == "" })
 }
 
-func (t *tester) one(s *system, r *run, w row) result {
-	res, h := r.play(w)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	fmt.Fprintf(t.out, "   %-13s %-11s %s (%.0f s)\n", res.Row, res.Verdict, res.Facts, res.Seconds)
-	if t.histories != "" && len(h.all()) > 0 {
-		base := filepath.Join(t.histories, s.name, w.id)
-		title := s.Title + ", " + w.id + ": " + string(res.Verdict)
-		err := errors.Join(os.WriteFile(base+".txt", []byte(title+"\n"+res.Facts+"\n\n"+h.text()), 0o600),
-			os.WriteFile(base+".svg", []byte(svg(title, res.Facts, h.all())), 0o600))
-		if err != nil {
-			fmt.Fprintf(t.out, "   the history is not written: %v\n", err)
-		}
+// keep writes the history of a row as text and as a picture.
+func (t *tester) keep(s *system, res result, h *history) error {
+	if t.histories == "" || len(h.all()) == 0 {
+		return nil
 	}
-	return res
-}
-
-// merge counts the runs of each row, and keeps the facts of a run that failed.
-func merge(before, now []result) []result {
-	for i := range now {
-		now[i].Runs = 1
-		if now[i].Verdict == bad {
-			now[i].Failed = 1
-		}
-		if len(before) == 0 {
-			continue
-		}
-		runs, failed := before[i].Runs+1, before[i].Failed+now[i].Failed
-		if before[i].Verdict == bad {
-			now[i] = before[i]
-		}
-		now[i].Runs, now[i].Failed = runs, failed
-	}
-	return now
+	base := filepath.Join(t.histories, s.name, res.Row)
+	title := s.Title + ", " + res.Row + ": " + string(res.Verdict)
+	text := strings.Join([]string{title, res.Does, res.Facts, "", h.text()}, "\n")
+	return errors.Join(os.WriteFile(base+".txt", []byte(text), 0o600),
+		os.WriteFile(base+".svg", []byte(svg(title, res.Facts, h.all())), 0o600))
 }
 
 // save writes the report into the file of results, in the place of an older one of the system.
@@ -180,17 +155,8 @@ func (t *tester) save(r report) error {
 
 func load(file string) (reports []report, err error) {
 	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = json.Unmarshal(text, &reports)
 	}
-	if err := json.Unmarshal(text, &reports); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return reports, nil
-}
-
-func (r *run) stopIdle() {
-	for _, w := range r.idle {
-		w.stop()
-	}
+	return reports, err
 }

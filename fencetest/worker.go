@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -16,8 +17,8 @@ import (
 // and "ended" for a worker that is no more.
 type answer struct {
 	Event string `json:"event"`
-	Fence string `json:"fence,omitempty"`
-	Text  string `json:"text,omitempty"`
+	Fence string `json:"fence"`
+	Text  string `json:"text"`
 }
 
 // request is what the harness asks of a worker.
@@ -46,10 +47,9 @@ const (
 )
 
 // startWorker starts a worker and waits until it is ready. Its messages to people go to log.
-func startWorker(procs *processes, log io.Writer, folder string, env, command []string,
-) (*worker, error) {
-	cmd := exec.CommandContext(context.Background(), command[0], command[1:]...)
-	cmd.Dir, cmd.Env, cmd.Stderr = folder, append(os.Environ(), env...), log
+func startWorker(procs *processes, log io.Writer, s *system, env []string) (*worker, error) {
+	cmd := exec.CommandContext(context.Background(), s.Worker[0], s.Worker[1:]...)
+	cmd.Dir, cmd.Env, cmd.Stderr = s.folder, append(os.Environ(), env...), log
 	input, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -69,19 +69,9 @@ func startWorker(procs *processes, log io.Writer, folder string, env, command []
 	go w.read(out)
 	if a := w.await(workerStarts); a.Event != "ready" {
 		w.kill()
-		return nil, &notReadyError{command, a}
+		return nil, fmt.Errorf("the worker is not ready: %s %s", a.Event, a.Text)
 	}
 	return w, nil
-}
-
-type notReadyError struct {
-	command []string
-	got     answer
-}
-
-func (e *notReadyError) Error() string {
-	program := e.command[len(e.command)-1]
-	return "the worker " + program + " is not ready: " + e.got.Event + " " + e.got.Text
 }
 
 func (w *worker) read(out io.ReadCloser) {
@@ -115,36 +105,29 @@ func (w *worker) ask(r request, within time.Duration, wanted ...string) answer {
 	w.mu.Lock()
 	w.wanted = wanted
 	w.mu.Unlock()
-	line, err := json.Marshal(r)
-	if err == nil {
-		_, err = w.input.Write(append(line, '\n'))
-	}
-	if err != nil {
+	if err := json.NewEncoder(w.input).Encode(r); err != nil {
 		return answer{Event: "ended"}
 	}
 	return w.await(within)
 }
 
-func (w *worker) await(within time.Duration) answer {
+func (w *worker) await(within time.Duration) (a answer) {
 	select {
-	case a, ok := <-w.answers:
-		if !ok {
-			return answer{Event: "ended"}
-		}
-		return a
+	case a = <-w.answers:
 	case <-time.After(within):
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.wanted = nil
-	select {
-	case a, ok := <-w.answers: // it came at the last moment
-		if ok {
-			return a
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.wanted = nil
+		a.Event = "silent"
+		select {
+		case a = <-w.answers: // at the last moment
+		default:
 		}
-	default:
 	}
-	return answer{Event: "silent"}
+	if a.Event == "" { // the channel is closed
+		a.Event = "ended"
+	}
+	return a
 }
 
 // stop ends the worker and its way to the server.

@@ -1,4 +1,4 @@
-// Doctored is a lock over TCP with faults to order, to test the test: each fault must be found.
+// Doctored is a lock over HTTP with faults to order, to test the test: each fault must be found.
 // Without a fault it is sound: a queue on disk, leases, a fence for each entry.
 //
 //	doctored serve PORT DIR [FAULT]
@@ -7,12 +7,12 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
-	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 )
@@ -34,23 +34,18 @@ type state struct {
 
 // call is a request to the server, and its answer.
 type call struct {
-	Op    string        `json:"op"` // join, which also renews, leave, state
-	Lock  string        `json:"lock"`
-	ID    string        `json:"id"`
-	TTL   time.Duration `json:"ttl"`
-	New   bool          `json:"new"` // join: else the entry must be there
-	Held  bool          `json:"held"`
-	Gone  bool          `json:"gone"`
-	Fence int           `json:"fence"`
-
-	State json.RawMessage `json:"state,omitempty"`
+	Op, Lock, ID string // join, which also renews, or leave, or copy
+	TTL          time.Duration
+	New          bool // join: else the entry must be there
+	Held, Gone   bool
+	Fence        int
+	State        json.RawMessage `json:",omitempty"`
 }
 
 type server struct {
-	mu    sync.Mutex
-	file  string
-	fault string
-	state state
+	mu          sync.Mutex
+	file, fault string
+	state       state
 }
 
 func main() {
@@ -61,49 +56,27 @@ func main() {
 }
 
 func run(args []string) error {
-	args = append(args, make([]string, 5)...) // what is left out is empty
+	args = append(args, make([]string, 4)...) // what is left out is empty
 	switch args[0] {
-	case "serve":
-		return serve(args[1], args[2], args[3], "")
-	case "replica":
-		return serve(args[1], args[2], "", args[3])
 	case "work":
-		return work(os.Stdin, os.Stdout, args[1])
+		return work(args[1])
+	case "serve":
+		return serve(args[1], &server{file: filepath.Join(args[2], "state"), fault: args[3]})
 	}
-	return fmt.Errorf("no command %q", args[0])
+	s := &server{file: filepath.Join(args[2], "state")}
+	go s.follow(args[3])
+	return serve(args[1], s)
 }
 
-func serve(port, folder, fault, primary string) error {
-	s := &server{file: filepath.Join(folder, "state"), fault: fault}
-	if err := s.load(); err != nil {
-		return err
-	}
-	if primary != "" {
-		go s.follow(primary)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:"+port)
-	if err != nil {
-		return err
-	}
-	for {
-		conn, err := l.Accept()
-		if err != nil {
-			return err
-		}
-		go s.handle(conn)
-	}
-}
-
-func (s *server) load() error {
-	s.state.Queues = map[string][]*entry{}
+func serve(port string, s *server) error {
 	text, err := os.ReadFile(s.file)
-	if os.IsNotExist(err) || s.fault == "forgets" {
-		return nil
+	if err != nil || s.fault == "forgets" {
+		text = []byte(`{"Queues": {}}`)
 	}
-	if err != nil {
+	if err := s.take(text); err != nil {
 		return err
 	}
-	return s.take(text)
+	return http.ListenAndServe("127.0.0.1:"+port, s)
 }
 
 // take replaces the state. The leases begin again: no clock says how old they are.
@@ -121,71 +94,62 @@ func (s *server) take(text []byte) error {
 	return nil
 }
 
-func (s *server) save() error {
-	text, err := json.Marshal(s.state)
+// follow takes over the state of the primary, some time after each change, and stops with it.
+func (s *server) follow(primary string) {
+	for ; ; <-time.After(100 * time.Millisecond) {
+		if c, err := send("127.0.0.1:"+primary, call{Op: "copy"}); err == nil {
+			s.mu.Lock()
+			_ = s.take(c.State) // or the next one
+			s.mu.Unlock()
+		}
+	}
+}
+
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var c call
+	err := json.NewDecoder(r.Body).Decode(&c)
+	if err == nil {
+		err = s.apply(&c)
+	}
 	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(c) // a client that is gone
+}
+
+func (s *server) apply(c *call) (err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.Op == "copy" {
+		c.State, err = json.Marshal(s.state)
 		return err
 	}
-	if err := os.WriteFile(s.file+".new", text, 0o600); err != nil {
+	s.state.Queues[c.Lock] = slices.DeleteFunc(s.state.Queues[c.Lock], s.expired)
+	i := slices.IndexFunc(s.state.Queues[c.Lock], func(e *entry) bool { return e.ID == c.ID })
+	if c.Op == "join" {
+		s.join(c, i)
+	} else {
+		s.leave(c, i)
+	}
+	text, err := json.Marshal(s.state)
+	if err == nil {
+		err = os.WriteFile(s.file+".new", text, 0o600)
+	}
+	if err != nil {
 		return err
 	}
 	return os.Rename(s.file+".new", s.file)
 }
 
-func (s *server) handle(conn net.Conn) {
-	defer conn.Close()
-	answers := json.NewEncoder(conn)
-	for lines := bufio.NewScanner(conn); lines.Scan(); {
-		var c call
-		if json.Unmarshal(lines.Bytes(), &c) != nil || s.apply(&c) != nil || answers.Encode(c) != nil {
-			return
-		}
-	}
+func (s *server) expired(e *entry) bool {
+	leaks := s.fault == "immortal" && !e.waits || s.fault == "leaks-waiters" && e.waits
+	return !leaks && time.Now().After(e.ends)
 }
 
-func (s *server) apply(c *call) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.expire(c.Lock)
-	switch c.Op {
-	case "join":
-		s.join(c)
-	case "leave":
-		s.leave(c)
-	case "state":
-		var err error
-		c.State, err = json.Marshal(s.state)
-		return err
-	}
-	return s.save()
-}
-
-func (s *server) expire(lock string) {
-	queue := s.state.Queues[lock]
-	kept := queue[:0:0]
-	for i, e := range queue {
-		leaks := i == 0 && s.fault == "immortal" || e.waits && s.fault == "leaks-waiters"
-		if leaks || time.Now().Before(e.ends) {
-			kept = append(kept, e)
-		}
-	}
-	s.state.Queues[lock] = kept
-}
-
-// find returns the place of an entry in its queue, or -1.
-func (s *server) find(c *call) int {
-	for i, e := range s.state.Queues[c.Lock] {
-		if e.ID == c.ID {
-			return i
-		}
-	}
-	return -1
-}
-
-func (s *server) join(c *call) {
-	i := s.find(c)
-	if i < 0 && !c.New {
-		c.Gone = true
+// join renews the entry at place i of its queue, or adds one.
+func (s *server) join(c *call, i int) {
+	if c.Gone = i < 0 && !c.New; c.Gone {
 		return
 	}
 	if i < 0 {
@@ -200,42 +164,24 @@ func (s *server) join(c *call) {
 func (s *server) enqueue(c *call) int {
 	s.state.Fence++
 	e := &entry{ID: c.ID, TTL: c.TTL, Fence: s.state.Fence}
+	place := len(s.state.Queues[c.Lock])
 	switch s.fault {
 	case "fence-repeats":
 		e.Fence /= 2
 	case "fence-falls":
 		e.Fence = 1_000_000 - e.Fence
+	case "unfair":
+		place = min(place, 1)
 	}
-	queue := s.state.Queues[c.Lock]
-	place := len(queue)
-	if s.fault == "unfair" && place > 1 {
-		place = 1
-	}
-	queue = append(queue[:place:place], append([]*entry{e}, queue[place:]...)...)
-	s.state.Queues[c.Lock] = queue
+	s.state.Queues[c.Lock] = slices.Insert(s.state.Queues[c.Lock], place, e)
 	return place
 }
 
-func (s *server) leave(c *call) {
-	i := s.find(c)
+func (s *server) leave(c *call, i int) {
 	if s.fault == "releases-any" && len(s.state.Queues[c.Lock]) > 0 {
 		i = 0
 	}
 	if c.Gone = i < 0; !c.Gone {
-		queue := s.state.Queues[c.Lock]
-		s.state.Queues[c.Lock] = append(queue[:i:i], queue[i+1:]...)
-	}
-}
-
-// follow takes over the state of the primary, some time after each change, and stops with it.
-func (s *server) follow(primary string) {
-	for l := (&link{address: "127.0.0.1:" + primary}); ; <-time.After(100 * time.Millisecond) {
-		c, err := l.call(call{Op: "state"})
-		if err != nil {
-			continue
-		}
-		s.mu.Lock()
-		_ = s.take(c.State) // or the next one
-		s.mu.Unlock()
+		s.state.Queues[c.Lock] = slices.Delete(s.state.Queues[c.Lock], i, i+1)
 	}
 }

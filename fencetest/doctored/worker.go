@@ -1,43 +1,29 @@
 package main
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
-	"io"
-	"net"
+	"net/http"
 	"os"
 	"strconv"
 	"sync"
 	"time"
 )
 
-// link is a connection that opens again after it broke.
-type link struct {
-	address string
-	mu      sync.Mutex
-	conn    net.Conn
-	answers *json.Decoder
-}
-
-func (l *link) call(c call) (answer call, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.conn == nil {
-		if l.conn, err = net.DialTimeout("tcp", l.address, time.Second); err != nil {
-			l.conn = nil
-			return answer, err
-		}
-		l.answers = json.NewDecoder(l.conn)
-	}
-	err = l.conn.SetDeadline(time.Now().Add(time.Second))
-	if err = errors.Join(err, json.NewEncoder(l.conn).Encode(c)); err == nil {
-		err = l.answers.Decode(&answer)
-	}
+// send sends a call to the server at an address.
+func send(address string, c call) (answer call, err error) {
+	body, err := json.Marshal(c)
 	if err != nil {
-		l.conn.Close()
-		l.conn = nil
+		return answer, err
 	}
+	client := http.Client{Timeout: time.Second}
+	r, err := client.Post("http://"+address, "", bytes.NewReader(body))
+	if err != nil {
+		return answer, err
+	}
+	defer r.Body.Close()
+	err = json.NewDecoder(r.Body).Decode(&answer)
 	return answer, err
 }
 
@@ -52,21 +38,16 @@ type message struct {
 
 // worker is one client with at most one lock.
 type worker struct {
-	*link
-	fault string
-	mu    sync.Mutex
-	lock  call      // what renews the entry
-	ends  time.Time // the lock is lost then, whatever the server says
+	server, fault string
+	mu            sync.Mutex
+	lock          call      // what renews the entry
+	ends          time.Time // the lock is lost then, whatever the server says
 }
 
-func work(in io.Reader, out io.Writer, fault string) error {
-	w := &worker{link: &link{address: os.Getenv("FENCETEST_SERVER")}, fault: fault}
-	if _, err := w.call(call{Op: "join"}); err != nil {
-		return err
-	}
-	say := json.NewEncoder(out)
-	event := message{Event: "ready"}
-	for requests := json.NewDecoder(in); ; {
+func work(fault string) error {
+	w := &worker{server: os.Getenv("FENCETEST_SERVER"), fault: fault}
+	say, requests := json.NewEncoder(os.Stdout), json.NewDecoder(os.Stdin)
+	for event := (message{Event: "ready"}); ; {
 		if err := say.Encode(event); err != nil {
 			return err
 		}
@@ -74,24 +55,16 @@ func work(in io.Reader, out io.Writer, fault string) error {
 		if err := requests.Decode(&m); err != nil {
 			return nil // the harness has ended
 		}
-		event = w.do(m)
-	}
-}
-
-func (w *worker) do(m message) message {
-	switch m.Do {
-	case "acquire":
-		return w.acquire(m)
-	case "check":
-		if w.renew() {
-			return message{Event: "held"}
-		}
-	case "release":
-		if w.leave() {
-			return message{Event: "released"}
+		event = message{Event: "lost"}
+		switch {
+		case m.Do == "acquire":
+			event = w.acquire(m)
+		case m.Do == "check" && w.renew():
+			event.Event = "held"
+		case m.Do == "release" && w.leave():
+			event.Event = "released"
 		}
 	}
-	return message{Event: "lost"}
 }
 
 func (w *worker) acquire(m message) message {
@@ -99,24 +72,24 @@ func (w *worker) acquire(m message) message {
 	c := call{Op: "join", Lock: m.Name, ID: rand.Text(), TTL: ttl, New: true}
 	for deadline := time.Now().Add(time.Duration(m.Wait) * time.Millisecond); ; {
 		began := time.Now()
-		answer, err := w.call(c)
+		answer, err := send(w.server, c)
 		switch {
 		case err != nil && w.fault == "immortal":
 			c.ID = rand.Text()
 		case err != nil && w.fault == "believes":
-			_, _ = w.call(call{Op: "leave", Lock: c.Lock, ID: c.ID})
+			_, _ = send(w.server, call{Op: "leave", Lock: c.Lock, ID: c.ID})
 			answer.Held = true
 		}
 		if answer.Held {
-			w.mu.Lock()
 			c.New = false
+			w.mu.Lock()
 			w.lock, w.ends = c, began.Add(ttl)
 			w.mu.Unlock()
 			go w.keep(c)
 			return message{Event: "held", Fence: strconv.Itoa(answer.Fence)}
 		}
 		if time.Now().After(deadline) {
-			_, _ = w.call(call{Op: "leave", Lock: c.Lock, ID: c.ID})
+			_, _ = send(w.server, call{Op: "leave", Lock: c.Lock, ID: c.ID})
 			return message{Event: "not_held"}
 		}
 		<-time.After(100 * time.Millisecond)
@@ -125,14 +98,12 @@ func (w *worker) acquire(m message) message {
 
 // keep renews the lock until it is lost or released.
 func (w *worker) keep(c call) {
-	for {
+	for same := true; same; {
 		<-time.After(c.TTL / 3)
 		w.mu.Lock()
-		same := w.lock.ID == c.ID
+		same = w.lock.ID == c.ID
 		w.mu.Unlock()
-		if !same || !w.renew() {
-			return
-		}
+		same = same && w.renew()
 	}
 }
 
@@ -141,7 +112,7 @@ func (w *worker) renew() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	began := time.Now()
-	answer, err := w.call(w.lock)
+	answer, err := send(w.server, w.lock)
 	switch {
 	case w.fault == "deaf" || w.fault == "believes":
 		return true
@@ -159,7 +130,7 @@ func (w *worker) leave() bool {
 	c := w.lock
 	c.Op, w.lock = "leave", call{}
 	for range 30 {
-		if answer, err := w.call(c); err == nil {
+		if answer, err := send(w.server, c); err == nil {
 			return !answer.Gone || w.fault != ""
 		}
 		<-time.After(100 * time.Millisecond)

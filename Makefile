@@ -19,7 +19,7 @@ GO_ADAPTERS := controller-runtime goose gocron valkeyrie
 PYTHON_ADAPTERS := tooz celery
 JAVA_ADAPTERS := shedlock spring
 ADAPTERS := $(GO_ADAPTERS) $(PYTHON_ADAPTERS) $(JAVA_ADAPTERS)
-LINTED  := $(USED) $(MODULES) $(GO_ADAPTERS:%=contrib/%) fencekit
+LINTED  := $(USED) $(MODULES) $(GO_ADAPTERS:%=contrib/%) fencekit fencetest fencetest/systems
 # The packages of the server's module, and of those that its tests use: a folder would not name these.
 OURS    := ./... github.com/fencepost/fencepost/api/... github.com/fencepost/fencepost/client/...
 
@@ -31,7 +31,7 @@ say   = @printf '\n== %s\n' '$(1)'
 .NOTPARALLEL:
 .PHONY: unit-packages unit-handlers unit-unraced histories-domain histories-simulated
 .PHONY: system-examples system-outside system-zookeeper clients-languages clients-contest
-.PHONY: help tools run build sbom dashboard web crowd screenshots seed deploy-test test unit histories system lint format generate verify faults mutants bench clients fencekit generated-clients schemathesis demo simulate fuzz dist dist-test clean
+.PHONY: help tools run build sbom dashboard web crowd screenshots seed deploy-test test unit histories system lint format generate verify faults mutants bench clients fencekit fencetest fencetest-short generated-clients schemathesis demo simulate fuzz dist dist-test clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -128,7 +128,7 @@ tools: ## Name the tools that test needs and does not find (PARTS may need fewer
 	@.ci/tools
 
 # One part after the other: next to what computes, clusters miss their deadlines. All parts run.
-PARTS := lint verify web unit histories system clients fencekit adapters
+PARTS := lint verify web unit histories system clients fencekit fencetest-short adapters
 test: $(if $(filter file,$(origin PARTS)),tools) ## Check everything that a change needs (sets itself up; PARTS="unit web" for some)
 	@failed=; for part in $(PARTS); do $(MAKE) --no-print-directory --keep-going $$part || failed="$$failed $$part"; done; \
 	  test -z "$$failed" || { printf '\nfailed:%s\n' "$$failed"; exit 1; }
@@ -284,6 +284,23 @@ fencekit: ## Test the check of fences at each resource, on real servers of each 
 	fencekit/servers
 	$(GO) build -o bin/fencekit-api ./cmd/api
 	FENCEKIT_API=$(CURDIR)/bin/fencekit-api $(GO) -C fencekit test -count=1 -p 2 -timeout 15m ./...
+
+SYSTEM ?=
+bin/fencetest: FORCE
+	@$(GO) build -C fencetest -o ../bin/fencetest .
+.PHONY: FORCE
+
+fencetest: bin/fencetest ## Judge locks, ours and others: a pause, a dead server, a lost answer (SYSTEM=redsync for one; 25 minutes; installs what it needs, if root)
+	bin/fencetest -home fencetest -system '$(SYSTEM)' -json bin/fencetest.json -histories bin/fencetest-histories
+
+# All of these wait most of the time, and so run at once.
+SHORT := fencepost-etcd redsync flock
+fencetest-short: bin/fencetest ## Test the fence test with locks that have one fault each, and judge three locks
+	$(call say,the fence test)
+	@set --; for system in $(SHORT); do \
+	  bin/fencetest -home fencetest -strict -system $$system >bin/fencetest-$$system.log 2>&1 & set -- $$@ $$!; done; \
+	  $(GO) -C fencetest test -count=1 -vet=off $(RACE) -parallel 20 -timeout 5m ./...; failed=$$?; \
+	  for pid; do wait $$pid || failed=1; done; cat $(SHORT:%=bin/fencetest-%.log); exit $$failed
 
 generated-clients: ## Generate clients with five generators, compile them and have them use a server (needs node, npm, python3)
 	test/clients/run

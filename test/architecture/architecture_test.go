@@ -107,6 +107,7 @@ func only() map[string][]string {
 		"github.com/coreos/go-oidc":               {"auth/signin"},
 		"golang.org/x/oauth2":                     {"auth/signin", "cmd/fencepost"},
 		"github.com/jackc/pgx":                    {"cmd/fencepost/tfstate"},
+		"github.com/aws":                          {"cmd/fencepost/tfstate"},
 		"github.com/google/go-cmp":                {"store/storetest"},
 		"go.uber.org/goleak":                      {"store/storetest"},
 		"golang.org/x/time":                       {"audit", "handlers", "service", "quota"},

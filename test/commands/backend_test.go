@@ -3,8 +3,12 @@ package commands_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -50,24 +54,69 @@ var database = sync.OnceValues(func() (string, error) {
 	return address.String(), nil
 })
 
-// states are the addresses of states, by name.
-func states(t *testing.T) map[string]string {
+// objects is one server of S3 with a bucket, for all tests. It is that of fencekit.
+var objects = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp(programs.dir, "s3-")
+	if err != nil {
+		return "", err
+	}
+	build := exec.Command("go", "build", "-o", dir, "github.com/versity/versitygw/cmd/versitygw")
+	build.Dir = filepath.Join("..", "..", "fencekit", "s3", "versitygw")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build versitygw: %w: %s", err, out)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "data", "states"), 0o700); err != nil {
+		return "", err
+	}
+	server, err := rig.StartServer(context.Background(), filepath.Join(dir, "log"),
+		func(port int) rig.ProgramConfig {
+			return rig.ProgramConfig{
+				Binary: filepath.Join(dir, "versitygw"),
+				Args: []string{
+					"--port", "127.0.0.1:" + strconv.Itoa(port), "posix", filepath.Join(dir, "data"),
+				},
+				Env: []string{"ROOT_ACCESS_KEY=" + accessKey, "ROOT_SECRET_KEY=" + secretKey},
+			}
+		})
+	if err != nil {
+		return "", err
+	}
+	return "http://" + server.Address(), nil // it dies with this process
+})
+
+const accessKey, secretKey = "commands", "not a secret"
+
+// states are the addresses of states, by name, and the environment that they need.
+func states(t *testing.T) (addresses map[string]string, env []string) {
 	t.Helper()
-	address, err := database()
+	sql, err := database()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[string]string{"file": "file:state", "postgresql": address}
+	endpoint, err := objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	addresses = map[string]string{
+		"file": "file:state", "postgresql": sql, "s3": "s3://states/a b+c/KEY",
+	}
+	return addresses, []string{
+		"AWS_ENDPOINT_URL=" + endpoint, "AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=" + accessKey,
+		"AWS_SECRET_ACCESS_KEY=" + secretKey,
+	}
 }
 
 // TestBackendKeepsAState: a command reads what an earlier one wrote under the lock, and writes
 // nothing without it.
 func TestBackendKeepsAState(t *testing.T) {
 	t.Parallel()
-	for name, state := range states(t) {
+	addresses, env := states(t)
+	for name, state := range addresses {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			u, lock := newUser(t), "keeps:"+name
+			u.env = append(u.env, env...)
+			state := strings.Replace(state, "KEY", lock, 1)
 			u.backend(state, lock, "get; put a 0; lock a; put a 1; put b 2; get; unlock a; put a 3").
 				prints("204", "", "409", "200", "200", "409", "200", "1", "200", "409")
 			u.backend(state, lock, "get; lock b; put b '$'; get; delete; get; unlock b").
@@ -88,11 +137,14 @@ func (p *process) prints(want ...string) {
 // locked the state, whether that one only reads it or deletes it.
 func TestBackendRefusesALateWrite(t *testing.T) {
 	t.Parallel()
-	for name, state := range states(t) {
+	addresses, env := states(t)
+	for name, state := range addresses {
 		for next, left := range map[string]string{"get": "200\n1", "delete": "204\n"} {
 			t.Run(name+" "+next, func(t *testing.T) {
 				t.Parallel()
 				u, lock := newUser(t), "late:"+name+":"+next
+				u.env = append(u.env, env...)
+				state := strings.Replace(state, "KEY", lock, 1)
 				late := u.backend(state, lock, `lock a; put a 1; touch begun
 					while [ ! -e over ]; do sleep 0.01; done; put a 2; unlock a`, "--ttl", "2s", "--no-kill")
 				late.start()

@@ -47,10 +47,13 @@ func (f file) Read(context.Context) ([]byte, error) {
 	return readAll(opened)
 }
 
-// readAll reads a state up to the greatest size.
+// maxFence is more than the bytes of a fence.
+const maxFence = 32
+
+// readAll reads a state up to the greatest size, and a fence.
 func readAll(from io.Reader) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(from, MaxSize+1))
-	if err == nil && len(data) > MaxSize {
+	data, err := io.ReadAll(io.LimitReader(from, MaxSize+maxFence))
+	if err == nil && len(data) == MaxSize+maxFence {
 		err = fmt.Errorf("it is larger than %d MiB", MaxSize>>20)
 	}
 	return data, err

@@ -73,7 +73,7 @@ func TestLargeState(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(path, tfstate.MaxSize+1); err != nil {
+	if err := os.Truncate(path, tfstate.MaxSize+32); err != nil {
 		t.Fatal(err)
 	}
 	if data, err := state.Read(t.Context()); err == nil {

@@ -42,12 +42,15 @@ func compare(fence, known uint64) error {
 // Open returns the state of an address. In a database, its name is that of the lock.
 func Open(address, lock string) (State, error) {
 	scheme, rest, _ := strings.Cut(address, ":")
+	bucket, key, _ := strings.Cut(strings.TrimPrefix(rest, "//"), "/")
 	switch {
 	case scheme == "file" && rest != "":
 		return file(rest), nil
+	case scheme == "s3" && bucket != "" && key != "":
+		return newS3(bucket, key)
 	case scheme == "postgres", scheme == "postgresql":
 		config, err := pgconn.ParseConfig(address)
 		return &postgresql{config, lock}, err
 	}
-	return nil, errors.New("--state must be file:PATH or postgres://HOST/DATABASE")
+	return nil, errors.New("--state must be file:PATH, s3://BUCKET/KEY or postgres://HOST/DATABASE")
 }

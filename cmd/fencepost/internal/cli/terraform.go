@@ -51,7 +51,7 @@ func (a *app) terraformCommand() *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&address, "state", "", "`address` of the state: file:PATH or postgres://HOST/DATABASE")
+	flags.StringVar(&address, "state", "", "`address` of the state: file:PATH, s3://BUCKET/KEY or postgres://HOST/DATABASE")
 	_ = command.MarkFlagRequired("state")
 	r.bindLease(flags)
 	r.bindEnd(flags)

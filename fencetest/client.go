@@ -50,7 +50,9 @@ func (c *client) begin(lock string, wait time.Duration) <-chan answer {
 		case "not_held":
 			c.note(gaveUp, "")
 		default:
-			c.note(failed, a.Event+" "+a.Text)
+			if c.lastEvent().What != killed {
+				c.note(failed, a.Event+" "+a.Text)
+			}
 		}
 		answered <- a
 	}()

@@ -72,8 +72,7 @@ func command(args []string, out io.Writer) (int, error) {
 	if err != nil {
 		return 2, err
 	}
-	t := &tester{options: o, command: "fencetest " + strings.Join(args, " ")}
-	t.procs = &processes{running: map[*group]bool{}}
+	t := &tester{options: o, procs: &processes{running: map[*group]bool{}}}
 	defer t.procs.end()
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)

@@ -22,6 +22,7 @@ func paused(b *bench) result {
 		return b.verdict("the lock stays with a stopped holder: not granted to another in " + took)
 	}
 	other.write()
+	pause(time.Second)
 	a.resume()
 	facts := "another is granted it after " + took + "; the late write reaches the resource, "
 	rejected := a.write()

@@ -28,6 +28,7 @@ func svg(title, facts string, events []event) string {
 			p.lanes = append(p.lanes, e.Who)
 		}
 	}
+	p.end += p.end / 6 // the words of the last events
 	p.frame(title, facts)
 	p.bars(events, waits, "#cfd8dc", holds, gaveUp, failed, killed)
 	p.bars(events, holds, "#3b6ea5", releases, loses, killed)
@@ -48,7 +49,7 @@ func (p *picture) frame(title, facts string) {
 		`font-family="sans-serif" font-size="11"><rect width="100%%" height="100%%" fill="#fff"/>`+
 		`<defs><pattern id="stopped" width="6" height="6" patternUnits="userSpaceOnUse" `+
 		`patternTransform="rotate(45)"><rect width="3" height="6" fill="#f2a900"/></pattern></defs>`+"\n",
-		svgLeft+svgWidth+80, bottom+30)
+		svgLeft+svgWidth+160, bottom+30)
 	p.text(10, 20, "#000", title)
 	p.text(10, 38, "#444", facts)
 	for _, name := range p.lanes {
@@ -95,10 +96,10 @@ func (p *picture) mark(e event) {
 		p.text(x-4, y+18, "#7f7", "●")
 	case stale:
 		p.text(x-4, y+18, "#d00", "●")
-		p.text(x+8, y+32, "#d00", "late write "+e.Text)
+		p.text(x-4, y+32, "#d00", "late write "+e.Text)
 	case killed, loses, failed:
 		p.text(x-3, y+18, "#d00", "✕")
-		p.text(x+8, y+32, "#a33", string(e.What))
+		p.text(x+8, y+18, "#a33", string(e.What))
 	}
 }
 

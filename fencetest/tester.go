@@ -18,8 +18,7 @@ import (
 // tester tests systems.
 type tester struct {
 	options
-	procs   *processes
-	command string
+	procs *processes
 }
 
 // report is what a test found about one system.
@@ -41,7 +40,7 @@ type report struct {
 func (t *tester) test(s *system, out io.Writer) report {
 	r := report{
 		System: s.name, Title: s.Title, Claims: s.Claims, Settings: s.Settings, Notes: s.Notes,
-		Date: time.Now().UTC().Format(time.DateOnly), Command: t.command,
+		Date: time.Now().UTC().Format(time.DateOnly), Command: "make fencetest SYSTEM=" + s.name,
 	}
 	fmt.Fprintf(out, "\n== %s\n", s.Title)
 	server := s.server(t.home)
@@ -146,7 +145,9 @@ func (t *tester) save(r report) error {
 		return err
 	}
 	reports = slices.DeleteFunc(reports, func(old report) bool { return old.System == r.System })
-	text, err := json.MarshalIndent(append(reports, r), "", "  ")
+	reports = append(reports, r)
+	slices.SortFunc(reports, func(a, b report) int { return strings.Compare(a.System, b.System) })
+	text, err := json.MarshalIndent(reports, "", "  ")
 	if err != nil {
 		return err
 	}

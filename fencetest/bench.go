@@ -12,7 +12,7 @@ import (
 
 const ttl = 3 * time.Second
 
-// run is the test of one system: its server, and the workers that rows have used and left idle.
+// run is the test of one system.
 type run struct {
 	sys       *system
 	procs     *processes
@@ -22,7 +22,6 @@ type run struct {
 	log       *os.File
 	prefix    string // of the names of locks
 	mu        sync.Mutex
-	idle      []*worker
 	histories map[string]*history // by row
 }
 
@@ -52,24 +51,12 @@ func (b *bench) fault(format string, args ...any) {
 	b.add(event{What: fault, Text: fmt.Sprintf(format, args...)})
 }
 
-// clients returns clients with these names, connected and without a lock.
-func (b *bench) clients(names ...string) []*client { return b.connect(b.take, names) }
-
-// fresh returns clients that connect now, for rows after which old connections are of no use.
-func (b *bench) fresh(names ...string) []*client {
-	return b.connect(func() (*worker, error) { return b.open(b.ttl) }, names)
-}
-
-func (b *bench) connect(open func() (*worker, error), names []string) []*client {
+// clients returns clients with these names, which have just connected.
+func (b *bench) clients(names ...string) []*client {
 	all, errs := make([]*client, len(names)), make([]error, len(names))
 	var starting sync.WaitGroup
 	for i, name := range names {
-		starting.Go(func() {
-			w, err := open()
-			if errs[i] = err; err == nil {
-				all[i] = b.play(w, name)
-			}
-		})
+		starting.Go(func() { all[i], errs[i] = b.connect(name) })
 	}
 	starting.Wait()
 	for _, err := range errs {
@@ -80,82 +67,52 @@ func (b *bench) connect(open func() (*worker, error), names []string) []*client 
 	return all
 }
 
-// play gives a worker a role in the row.
-func (b *bench) play(w *worker, name string) *client {
-	c := &client{worker: w, b: b, name: name}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.used = append(b.used, c)
-	return c
-}
-
 // faked returns a client whose time of day follows a file, which begins as the machine's time.
 func (b *bench) faked(library, name string) (c *client, setClock func(offset string)) {
-	file := filepath.Join(b.folder, "clock-"+b.row+"-"+name)
+	file := filepath.Join(b.folder, "clock-"+name)
 	setClock = func(offset string) {
 		if err := os.WriteFile(file, []byte(offset), 0o600); err != nil {
 			b.giveUp("%v", err)
 		}
 	}
 	setClock("0")
-	w, err := b.open(b.ttl, "LD_PRELOAD="+library, "FENCETEST_CLOCK="+file)
+	c, err := b.connect(name, "LD_PRELOAD="+library, "FENCETEST_CLOCK="+file)
 	if err != nil {
 		b.giveUp("with a clock of its own, %v", err)
 	}
-	c = b.play(w, name)
-	c.faked = true
 	return c, setClock
 }
 
-// take returns an idle worker, or a new one.
-func (r *run) take() (*worker, error) {
-	r.mu.Lock()
-	if n := len(r.idle); n > 0 {
-		defer r.mu.Unlock()
-		w := r.idle[n-1]
-		r.idle = r.idle[:n-1]
-		return w, nil
-	}
-	r.mu.Unlock()
-	return r.open(ttl)
-}
-
-// open starts a worker with a way of its own to the server. Some locks have one TTL for each
+// connect starts a worker with a way of its own to the server. Some locks have one TTL for each
 // client, which is fixed when it connects.
-func (r *run) open(ttl time.Duration, env ...string) (w *worker, err error) {
-	env = append(env, fmt.Sprint("FENCETEST_TTL_MS=", ttl.Milliseconds()), "FENCETEST_DIR="+r.folder)
-	var p *proxy
-	if r.address != "" {
-		if p, err = newProxy(r.address); err != nil {
+func (b *bench) connect(name string, env ...string) (*client, error) {
+	c := &client{b: b, name: name}
+	env = append(env, fmt.Sprint("FENCETEST_TTL_MS=", b.ttl.Milliseconds()), "FENCETEST_DIR="+b.folder)
+	if b.address != "" {
+		var err error
+		if c.proxy, err = newProxy(b.address); err != nil {
 			return nil, err
 		}
-		env = append(env, "FENCETEST_SERVER="+p.address())
+		env = append(env, "FENCETEST_SERVER="+c.proxy.address())
 	}
-	if w, err = startWorker(r.procs, r.log, r.sys, env); err == nil {
-		w.proxy = p
-	} else if p != nil {
-		p.close()
-	}
-	return w, err
+	b.mu.Lock()
+	b.used = append(b.used, c)
+	b.mu.Unlock()
+	w, err := startWorker(b.procs, b.log, b.sys, env)
+	c.worker = w
+	return c, err
 }
 
-// end keeps the workers that are idle for other rows, and ends the others.
+// end ends all clients.
 func (b *bench) end() {
-	b.run.mu.Lock()
-	defer b.run.mu.Unlock()
-	b.histories[b.row] = b.history
 	for _, c := range b.used {
-		last := c.lastEvent().What
-		if c.over() || c.faked || b.ttl != ttl || last != freed && last != gaveUp {
-			c.worker.stop()
-			continue
+		if c.worker != nil {
+			c.kill()
 		}
-		c.worker.mu.Lock()
-		c.unasked = nil
-		c.worker.mu.Unlock()
-		b.idle = append(b.idle, c.worker)
+		if c.proxy != nil {
+			c.proxy.close()
+		}
 	}
-	b.used = nil
 }
 
 // missing returns why a row cannot be run, or "".
@@ -186,6 +143,9 @@ func (r *run) play(w row) (result, *history) {
 		}
 	}
 	b.end()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.histories[w.id] = b.history
 	res.Row, res.Seconds = w.id, time.Since(b.began).Seconds()
 	return res, b.history
 }

@@ -10,10 +10,10 @@ import (
 type client struct {
 	*worker
 	b     *bench
+	proxy *proxy // nil if the lock has no server
 	name  string
 	lock  string
 	fence string
-	faked bool // its clock
 }
 
 func (c *client) note(w what, text string) {

@@ -9,7 +9,7 @@ import (
 // serverKilled kills the server under a holder that lives, and starts it again.
 func serverKilled(b *bench) result {
 	b.ttl = 8 * time.Second // a server may take seconds to start
-	a := b.fresh("A")[0]
+	a := b.clients("A")[0]
 	lock := b.lockName("")
 	a.hold(lock)
 	a.write()
@@ -25,7 +25,7 @@ func serverKilled(b *bench) result {
 
 // afterLoss shows what became of the lock of a.
 func (b *bench) afterLoss(a *client, lock, facts, claim string) result {
-	next := b.fresh("B")[0]
+	next := b.clients("B")[0]
 	began := time.Now()
 	got := next.insist(lock, b.ttl+2*time.Second)
 	took := seconds(time.Since(began))
@@ -66,7 +66,7 @@ func failover(b *bench) result {
 		b.giveUp("the replica: %v", err)
 	}
 	defer replica.kill()
-	a := b.fresh("A")[0]
+	a := b.clients("A")[0]
 	a.hold(b.lockName("-before"))
 	a.release()
 	pause(2 * time.Second) // for the replica to have what was before

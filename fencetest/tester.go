@@ -88,11 +88,6 @@ func (t *tester) run(s *system, server *server, out io.Writer) (_ []result, err 
 		defer func() { server.kill() }() // its process is another one after a restart
 		r.address = server.address()
 	}
-	defer func() {
-		for _, w := range r.idle {
-			w.stop()
-		}
-	}()
 	return t.phases(r, out), nil
 }
 

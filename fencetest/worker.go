@@ -33,7 +33,6 @@ type request struct {
 type worker struct {
 	*group
 	input   io.WriteCloser
-	proxy   *proxy // nil if the lock has no server
 	answers chan answer
 
 	mu      sync.Mutex
@@ -128,13 +127,4 @@ func (w *worker) await(within time.Duration) (a answer) {
 		a.Event = "ended"
 	}
 	return a
-}
-
-// stop ends the worker and its way to the server.
-func (w *worker) stop() {
-	w.kill()
-	w.input.Close()
-	if w.proxy != nil {
-		w.proxy.close()
-	}
 }

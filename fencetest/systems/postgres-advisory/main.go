@@ -7,7 +7,7 @@ import (
 	"os"
 
 	"github.com/fencepost/fencepost/fencetest/systems/protocol"
-	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 const (
@@ -17,19 +17,21 @@ const (
 
 func main() {
 	// Poolers need the simple protocol, says pgx.
-	url := "postgres://postgres@" + os.Getenv("FENCETEST_SERVER") +
-		"/postgres?sslmode=disable&default_query_exec_mode=simple_protocol"
-	conn, err := pgx.Connect(context.Background(), url)
+	pool, err := pgxpool.New(context.Background(), "postgres://postgres@"+
+		os.Getenv("FENCETEST_SERVER")+"/postgres?sslmode=disable&default_query_exec_mode=simple_protocol")
 	if err != nil {
 		log.Fatal(err)
 	}
+	if err = pool.Ping(context.Background()); err != nil {
+		log.Fatal(err)
+	}
 	protocol.Run(func(ctx context.Context, want protocol.Request) (*protocol.Held, error) {
-		if conn.IsClosed() { // a query that is cancelled closes it, and so does a failure
-			if conn, err = pgx.Connect(ctx, url); err != nil {
-				return nil, err
-			}
+		conn, err := pool.Acquire(ctx) // the lock is of this session
+		if err != nil {
+			return nil, err
 		}
 		if _, err := conn.Exec(ctx, lock, want.Name); err != nil {
+			conn.Release()
 			return nil, err
 		}
 		return &protocol.Held{Check: func(ctx context.Context) error {
@@ -38,16 +40,18 @@ func main() {
 			held := false
 			err := conn.QueryRow(ctx, unlock, want.Name).Scan(&held)
 			if err == nil && !held {
-				return protocol.ErrLost
+				err = protocol.ErrLost
 			}
+			defer conn.Release()
 			return verdict(conn, err)
 		}}, nil
 	})
 }
 
 // verdict of a session that has ended: its locks have, too.
-func verdict(conn *pgx.Conn, err error) error {
-	if conn.IsClosed() {
+func verdict(conn *pgxpool.Conn, err error) error {
+	if conn.Conn().IsClosed() {
+		conn.Release()
 		return protocol.ErrLost
 	}
 	return err

@@ -18,3 +18,11 @@ fi
 # A command line that starts with this ends when its parent is killed.
 # shellcheck disable=SC2034
 with_parent=(setpriv --pdeathsig=KILL)
+
+# await COMMAND… repeats it until it succeeds, and ends if the last process in the background has.
+await() {
+  until "$@" 2>/dev/null; do
+    kill -0 $!
+    sleep 0.2
+  done
+}

@@ -73,13 +73,23 @@ func command(args []string, out io.Writer) (int, error) {
 		return 2, err
 	}
 	t := &tester{options: o, procs: &processes{running: map[*group]bool{}}}
-	defer t.procs.end()
+	if t.folder, err = os.MkdirTemp("", "fencetest-"); err != nil {
+		return 2, err
+	}
+	end := func() {
+		t.procs.end()
+		_ = os.RemoveAll(t.folder) // a temporary folder
+	}
+	defer end()
+	if err := os.Chmod(t.folder, 0o755); err != nil { // a server may drop to another user
+		return 2, err
+	}
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(stop)
 	go func() {
 		<-stop
-		t.procs.end()
+		end()
 		os.Exit(130)
 	}()
 	var reports []report

@@ -18,7 +18,8 @@ import (
 // tester tests systems.
 type tester struct {
 	options
-	procs *processes
+	procs  *processes
+	folder string // of all files, temporary
 }
 
 // report is what a test found about one system.
@@ -60,20 +61,13 @@ func (t *tester) test(s *system, out io.Writer) report {
 func (t *tester) run(s *system, server *server, out io.Writer) (_ []result, err error) {
 	r := &run{
 		sys: s, procs: t.procs, server: server, address: s.address, histories: map[string]*history{},
-		prefix: fmt.Sprintf("ft-%06x-", rand.IntN(1<<24)),
-	}
-	if r.folder, err = os.MkdirTemp("", "fencetest-"); err != nil {
-		return nil, err
-	}
-	defer func() { _ = os.RemoveAll(r.folder) }()    // a temporary folder
-	if err = os.Chmod(r.folder, 0o755); err != nil { // a server may drop to another user
-		return nil, err
+		prefix: fmt.Sprintf("ft-%06x-", rand.IntN(1<<24)), folder: filepath.Join(t.folder, s.name),
 	}
 	logs := r.folder
 	if t.histories != "" {
 		logs = filepath.Join(t.histories, s.name)
 	}
-	if err = os.MkdirAll(logs, 0o755); err != nil {
+	if err = errors.Join(os.MkdirAll(r.folder, 0o755), os.MkdirAll(logs, 0o755)); err != nil {
 		return nil, err
 	}
 	if r.log, err = os.Create(filepath.Join(logs, "workers.log")); err != nil {
@@ -87,6 +81,12 @@ func (t *tester) run(s *system, server *server, out io.Writer) (_ []result, err 
 		}
 		defer func() { server.kill() }() // its process is another one after a restart
 		r.address = server.address()
+	}
+	first := &bench{run: r, ttl: ttl}
+	defer first.end()
+	if _, err = first.connect("first"); err != nil {
+		said, _ := os.ReadFile(r.log.Name()) // without it the message is shorter
+		return nil, fmt.Errorf("%w\n%s", err, last(string(said)))
 	}
 	return t.phases(r, out), nil
 }

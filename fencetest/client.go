@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -20,10 +21,11 @@ func (c *client) note(w what, text string) {
 	c.b.add(event{Who: c.name, Lock: c.lock, What: w, Fence: c.fence, Text: text})
 }
 
-func (c *client) lastEvent() (newest event) {
+// last returns what the client did last, of these kinds if any are named.
+func (c *client) last(kinds ...what) (newest what) {
 	for _, e := range c.b.all() {
-		if e.Who == c.name {
-			newest = e
+		if e.Who == c.name && (len(kinds) == 0 || slices.Contains(kinds, e.What)) {
+			newest = e.What
 		}
 	}
 	return newest
@@ -50,7 +52,7 @@ func (c *client) begin(lock string, wait time.Duration) <-chan answer {
 		case "not_held":
 			c.note(gaveUp, "")
 		default:
-			if c.lastEvent().What != killed {
+			if c.last() != killed {
 				c.note(failed, a.Event+" "+a.Text)
 			}
 		}
@@ -85,28 +87,18 @@ func (c *client) hold(lock string) {
 	}
 }
 
-// lost reports whether the library has said that the lock is gone.
-func (c *client) lost() (gone bool) {
-	for _, e := range c.b.all() {
-		if e.Who == c.name && (e.What == loses || e.What == holds) {
-			gone = e.What == loses
-		}
-	}
-	return gone
-}
-
 // check asks the library whether the client holds the lock: "held", "lost", or no such answer.
 func (c *client) check() string {
-	if c.lost() {
+	if c.last(loses, holds) == loses { // the library has said so
 		return "lost"
 	}
 	a := c.ask(request{Do: "check"}, workerAnswer, "held", "lost")
-	switch last := c.lastEvent(); {
+	switch {
 	case a.Event == "lost":
 		c.note(loses, "(asked)")
 	case a.Event != "held":
 		c.note(failed, a.Event+" "+a.Text)
-	case last.What != believed: // a line for each time that it says so would hide the others
+	case c.last() != believed: // a line for each time that it says so would hide the others
 		c.note(believed, "")
 	}
 	return a.Event

@@ -18,7 +18,7 @@ func TestSoundLockPassesAllRows(t *testing.T) {
 		switch r.Row {
 		case "clock": // needs a worker that reads the clock through the C library
 			want = notRun
-		case "failover": // its replica is asynchronous
+		case "failover": // its replica has nothing of the primary
 			want = notClaimed
 		}
 		if r.Verdict != want {
@@ -100,7 +100,7 @@ func doctored(t *testing.T, fault string) string {
 	}
 	for name, text := range map[string]string{
 		"server/start":   `exec ` + program + ` serve "$1" "$2" ` + fault,
-		"server/replica": `exec ` + program + ` replica "$1" "$2" "$3"`,
+		"server/replica": `exec ` + program + ` serve "$1" "$2"`,
 		"server/promote": `:`,
 		"system.json": fmt.Sprintf(`{"title": "doctored %s", "server": "./server", "frees_within_s": 8, "worker": [%q, "work", %q]}`,
 			fault, program, fault),

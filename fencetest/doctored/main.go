@@ -2,7 +2,6 @@
 // Without a fault it is sound: a queue on disk, leases, a fence for each entry.
 //
 //	doctored serve PORT DIR [FAULT]
-//	doctored replica PORT DIR PRIMARY_PORT
 //	doctored work [FAULT]
 package main
 
@@ -34,12 +33,11 @@ type state struct {
 
 // call is a request to the server, and its answer.
 type call struct {
-	Op, Lock, ID string // join, which also renews, or leave, or copy
+	Op, Lock, ID string // join, which also renews, or leave
 	TTL          time.Duration
 	New          bool // join: else the entry must be there
 	Held, Gone   bool
 	Fence        int
-	State        json.RawMessage `json:",omitempty"`
 }
 
 type server struct {
@@ -49,60 +47,31 @@ type server struct {
 }
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
+	args := append(os.Args[1:], make([]string, 4)...) // what is left out is empty
+	serves := func() error { return serve(args[1], filepath.Join(args[2], "state"), args[3]) }
+	if args[0] == "work" {
+		serves = func() error { return work(args[1]) }
+	}
+	if err := serves(); err != nil {
 		fmt.Fprintln(os.Stderr, "doctored:", err)
 		os.Exit(1)
 	}
 }
 
-func run(args []string) error {
-	args = append(args, make([]string, 4)...) // what is left out is empty
-	switch args[0] {
-	case "work":
-		return work(args[1])
-	case "serve":
-		return serve(args[1], &server{file: filepath.Join(args[2], "state"), fault: args[3]})
+// serve reads the queues. Leases begin again: no clock says how long the server was away.
+func serve(port, file, fault string) error {
+	s := &server{file: file, fault: fault, state: state{Queues: map[string][]*entry{}}}
+	if text, err := os.ReadFile(file); err == nil && fault != "forgets" {
+		if err := json.Unmarshal(text, &s.state); err != nil {
+			return err
+		}
 	}
-	s := &server{file: filepath.Join(args[2], "state")}
-	go s.follow(args[3])
-	return serve(args[1], s)
-}
-
-func serve(port string, s *server) error {
-	text, err := os.ReadFile(s.file)
-	if err != nil || s.fault == "forgets" {
-		text = []byte(`{"Queues": {}}`)
-	}
-	if err := s.take(text); err != nil {
-		return err
-	}
-	return http.ListenAndServe("127.0.0.1:"+port, s)
-}
-
-// take replaces the state. The leases begin again: no clock says how old they are.
-func (s *server) take(text []byte) error {
-	var all state
-	if err := json.Unmarshal(text, &all); err != nil {
-		return err
-	}
-	for _, queue := range all.Queues {
+	for _, queue := range s.state.Queues {
 		for _, e := range queue {
 			e.ends = time.Now().Add(e.TTL)
 		}
 	}
-	s.state = all
-	return nil
-}
-
-// follow takes over the state of the primary, some time after each change, and stops with it.
-func (s *server) follow(primary string) {
-	for ; ; <-time.After(100 * time.Millisecond) {
-		if c, err := send("127.0.0.1:"+primary, call{Op: "copy"}); err == nil {
-			s.mu.Lock()
-			_ = s.take(c.State) // or the next one
-			s.mu.Unlock()
-		}
-	}
+	return http.ListenAndServe("127.0.0.1:"+port, s)
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -118,13 +87,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(c) // a client that is gone
 }
 
-func (s *server) apply(c *call) (err error) {
+func (s *server) apply(c *call) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.Op == "copy" {
-		c.State, err = json.Marshal(s.state)
-		return err
-	}
 	s.state.Queues[c.Lock] = slices.DeleteFunc(s.state.Queues[c.Lock], s.expired)
 	i := slices.IndexFunc(s.state.Queues[c.Lock], func(e *entry) bool { return e.ID == c.ID })
 	if c.Op == "join" {

@@ -40,8 +40,7 @@ type message struct {
 type worker struct {
 	server, fault string
 	mu            sync.Mutex
-	lock          call      // what renews the entry
-	ends          time.Time // the lock is lost then, whatever the server says
+	lock          call // what renews the entry
 }
 
 func work(fault string) error {
@@ -68,10 +67,9 @@ func work(fault string) error {
 }
 
 func (w *worker) acquire(m message) message {
-	ttl := time.Duration(m.TTL) * time.Millisecond
-	c := call{Op: "join", Lock: m.Name, ID: rand.Text(), TTL: ttl, New: true}
+	c := call{Op: "join", Lock: m.Name, ID: rand.Text(), New: true}
+	c.TTL = time.Duration(m.TTL) * time.Millisecond
 	for deadline := time.Now().Add(time.Duration(m.Wait) * time.Millisecond); ; {
-		began := time.Now()
 		answer, err := send(w.server, c)
 		switch {
 		case err != nil && w.fault == "immortal":
@@ -83,7 +81,7 @@ func (w *worker) acquire(m message) message {
 		if answer.Held {
 			c.New = false
 			w.mu.Lock()
-			w.lock, w.ends = c, began.Add(ttl)
+			w.lock = c
 			w.mu.Unlock()
 			go w.keep(c)
 			return message{Event: "held", Fence: strconv.Itoa(answer.Fence)}
@@ -96,14 +94,16 @@ func (w *worker) acquire(m message) message {
 	}
 }
 
-// keep renews the lock until it is lost or released.
+// keep renews the lock until the client releases it.
 func (w *worker) keep(c call) {
 	for same := true; same; {
 		<-time.After(c.TTL / 3)
 		w.mu.Lock()
 		same = w.lock.ID == c.ID
 		w.mu.Unlock()
-		same = same && w.renew()
+		if same {
+			w.renew()
+		}
 	}
 }
 
@@ -111,17 +111,8 @@ func (w *worker) keep(c call) {
 func (w *worker) renew() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	began := time.Now()
 	answer, err := send(w.server, w.lock)
-	switch {
-	case w.fault == "deaf" || w.fault == "believes":
-		return true
-	case err == nil && answer.Held:
-		w.ends = began.Add(w.lock.TTL)
-	case err == nil:
-		w.ends = began
-	}
-	return time.Now().Before(w.ends)
+	return err == nil && answer.Held || w.fault == "deaf" || w.fault == "believes"
 }
 
 func (w *worker) leave() bool {
@@ -129,11 +120,6 @@ func (w *worker) leave() bool {
 	defer w.mu.Unlock()
 	c := w.lock
 	c.Op, w.lock = "leave", call{}
-	for range 30 {
-		if answer, err := send(w.server, c); err == nil {
-			return !answer.Gone || w.fault != ""
-		}
-		<-time.After(100 * time.Millisecond)
-	}
-	return false
+	answer, err := send(w.server, c)
+	return err == nil && !answer.Gone
 }

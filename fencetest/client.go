@@ -15,6 +15,8 @@ type client struct {
 	name  string
 	lock  string
 	fence string
+
+	reusable bool // by other rows: its clock and its TTL are as usual
 }
 
 func (c *client) note(w what, text string) {

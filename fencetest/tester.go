@@ -82,9 +82,15 @@ func (t *tester) run(s *system, server *server, out io.Writer) (_ []result, err 
 		defer func() { server.kill() }() // its process is another one after a restart
 		r.address = server.address()
 	}
-	first := &bench{run: r, ttl: ttl}
-	defer first.end()
-	if _, err = first.connect("first"); err != nil {
+	defer func() {
+		for _, c := range r.idle {
+			c.end()
+		}
+	}()
+	first := &bench{run: r, ttl: ttl, history: &history{}}
+	_, err = first.connect("first")
+	first.end()
+	if err != nil {
 		said, _ := os.ReadFile(r.log.Name()) // without it the message is shorter
 		return nil, fmt.Errorf("%w\n%s", err, last(string(said)))
 	}

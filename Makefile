@@ -323,4 +323,4 @@ fuzz: ## Fuzz every fuzz target for FUZZTIME (30s; STORE=zookeeper)
 
 clean: ## Remove what was built; data folders stay
 	rm -rf bin dashboard/node_modules dashboard/dist/assets dashboard/dist/index.html examples/.venv examples/node_modules
-	git clean -fdXq clients
+	git clean -fdXq clients fencetest

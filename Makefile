@@ -31,7 +31,7 @@ say   = @printf '\n== %s\n' '$(1)'
 .NOTPARALLEL:
 .PHONY: unit-packages unit-handlers unit-unraced histories-domain histories-simulated
 .PHONY: system-examples system-outside system-zookeeper clients-languages clients-contest
-.PHONY: help tools run build sbom dashboard web crowd screenshots seed deploy-test test unit histories system lint format generate verify faults mutants bench clients fencekit fencetest fencetest-short generated-clients schemathesis demo simulate fuzz dist dist-test clean
+.PHONY: help tools run build sbom dashboard web crowd screenshots seed deploy-test test unit histories system lint format generate verify faults mutants bench clients fencekit fencetest fencetest-short generated-clients schemathesis demo simulate explore fuzz dist dist-test clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -315,6 +315,11 @@ demo: $(BUILT) ## Show what a fence prevents, with workers in three languages; i
 
 simulate: ## Play SEEDS histories of replicas on a faulty store in virtual time, on all processors (SEEDS=1000000 FROM=1)
 	SIMULATE_SEEDS=$(SEEDS) SIMULATE_FROM=$(FROM) $(GO) test -count=1 -timeout 24h -run '^TestHistories$$' -v ./test/simulation
+
+DEVIATIONS ?= 2
+
+explore: ## Play every order of small histories, with at most DEVIATIONS deviations from the ordinary one (DEVIATIONS=2)
+	@EXPLORE_DEVIATIONS=$(DEVIATIONS) $(GO) test -count=1 -timeout 24h -run '^TestExplore$$' -v ./test/simulation
 
 fuzz: ## Fuzz every fuzz target for FUZZTIME (30s; STORE=zookeeper)
 	@set -e; for file in $$(grep -rl --include='*_test.go' --exclude-dir=examples '^func Fuzz' .); do \

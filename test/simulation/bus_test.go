@@ -111,6 +111,8 @@ type wire struct {
 	cut      context.CancelCauseFunc // ends the feed that is running
 	cutUntil time.Time
 
+	looks time.Time // when a revocation may look again
+
 	// For decisions about the store's numbers:
 	heard    uint64        // the greatest that has arrived here
 	numbered int           // which [world.numbered] the view has
@@ -123,6 +125,9 @@ type wire struct {
 
 // Call implements [memory.Wire].
 func (l *wire) Call(ctx context.Context, op memory.Operation, id lock.ID, do func() error) error {
+	if op == memory.Look {
+		_ = store.Pause(ctx, l.paused(false)) // then the look fails
+	}
 	answer := make(chan error, 1)
 	m := &message{wire: l, op: op, id: id, do: do, answer: answer, caller: callerOf(ctx)}
 	m.part, _ = ctx.Value(writeKey{}).(*write)
@@ -140,7 +145,21 @@ func (l *wire) Call(ctx context.Context, op memory.Operation, id lock.ID, do fun
 	case <-l.dead:
 	}
 	m.unheard.Store(true)
+	if op == memory.Revoke {
+		l.paused(true)
+	}
 	return memory.ErrUnknown
+}
+
+// paused has a revocation look again 20 ms after an attempt that failed: it pauses at random until
+// then, which would make each replay another history.
+func (l *wire) paused(failed bool) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if failed {
+		l.looks = time.Now().Add(20 * time.Millisecond)
+	}
+	return time.Until(l.looks)
 }
 
 // Listen implements [memory.Wire].
@@ -215,6 +234,7 @@ type message struct {
 
 	arrived  bool
 	heardOf  bool // its answer gets back
+	slow     bool // after the next news at the replica
 	sent     time.Duration
 	numbered int         // the world's when it was sent
 	heard    uint64      // the sender's when it was sent
@@ -267,6 +287,10 @@ func (w *world) arrive(m *message) {
 		w.schedule(left+w.latency(), func() { w.arrive(m) })
 		return
 	}
+	if w.explorer != nil {
+		w.explorer.serve(m)
+		return
+	}
 	w.carryOut(m, !w.chance(w.Unheard))
 }
 
@@ -279,13 +303,7 @@ func (w *world) carryOut(m *message, heard bool) {
 	if m.op == memory.Exclude {
 		w.unstick(m.id)
 	}
-	m.arrived, m.heardOf = true, heard
-	w.fill(m)
-	if !shares(m) ||
-		slices.ContainsFunc(w.joining, func(other *message) bool { return other.id == m.id }) {
-		w.transact() // in the order in which they came
-	}
-	w.joining = append(w.joining, m)
+	w.join(m, heard)
 	if shares(m) && w.percent(w.Joined) {
 		w.schedule(w.between(1, 5*time.Millisecond), w.transact)
 		return
@@ -294,6 +312,17 @@ func (w *world) carryOut(m *message, heard bool) {
 	if m.op == memory.Find {
 		w.unstick(m.id)
 	}
+}
+
+// join adds a request to those of the next transaction, if it can share that with them.
+func (w *world) join(m *message, heard bool) {
+	m.arrived, m.heardOf = true, heard
+	w.fill(m)
+	if !shares(m) ||
+		slices.ContainsFunc(w.joining, func(other *message) bool { return other.id == m.id }) {
+		w.transact() // in the order in which they came
+	}
+	w.joining = append(w.joining, m)
 }
 
 // shares reports whether a request may share a transaction.
@@ -333,8 +362,12 @@ func (w *world) transact() {
 		}
 		w.note("done", m.wire.r.n, string(m.op), m.id, number, errs[i] == nil, m.heardOf)
 		if m.heardOf {
-			w.schedule(w.latency(), func() { w.answer(m, number, errs[i]) })
+			answer := func() { w.answer(m, number, errs[i]) }
+			if !w.explorer.keeps(m, answer) {
+				w.schedule(w.latency(), answer)
+			}
 		}
+		w.explorer.served(m)
 	}
 }
 
@@ -360,6 +393,7 @@ func (w *world) hear(m *message, number uint64) {
 		l.shown = w.now()
 	}
 	l.heard = max(l.heard, number)
+	w.explorer.heard(l)
 	if m.op == memory.List && !w.missing && l.numbered != w.numbered && m.numbered == w.numbered {
 		l.numbered, l.since = w.numbered, w.now()
 	}
@@ -374,13 +408,17 @@ func (w *world) carryFeed(l *wire, n *news) {
 	if lag := l.r.lagUntil - w.now(); lag > 0 {
 		in += time.Duration(w.rand.Int64N(int64(lag)))
 	}
-	w.schedule(max(in, l.r.stillUntil-w.now()), func() {
+	tell := func() {
 		w.note("tell", l.r.n, n.run.Number)
 		if !n.unheard.Load() {
 			l.heard = max(l.heard, n.run.Number)
 		}
 		close(n.told)
-	})
+		w.explorer.told(l)
+	}
+	if !w.explorer.delays(l, n, tell) {
+		w.schedule(max(in, l.r.stillUntil-w.now()), tell)
+	}
 }
 
 func (w *world) chance(ofThousand int) bool { return !w.healed && w.rand.IntN(1000) < ofThousand }

@@ -14,7 +14,8 @@ import (
 func (t *truth) check(c *call) {
 	var e *lock.Error
 	switch {
-	case c.err == nil && c.grant == nil: // a release
+	case c.err == nil && c.grant == nil:
+		t.checkReleased(c)
 	case c.err == nil:
 		t.checkGrant(c, c.grant)
 	case errors.As(c.err, &e):
@@ -62,6 +63,14 @@ func (t *truth) checkGrant(c *call, g *service.Grant) {
 	t.checkEnd(l)
 	t.checkExclusion(l)
 	t.checkOneOfKey(g.Entry.ID)
+}
+
+// checkReleased: an answer that an entry was released is about one that was.
+func (t *truth) checkReleased(c *call) {
+	l := t.at(c.id, c.number)
+	if l == nil || l.ended == never || l.reason != lock.Released && !t.undone(c.id) {
+		t.w.problem("%v: was told that %s is released, and it was not", c, c.id)
+	}
 }
 
 // anyAsks reports whether anybody ever asked for a lock of the entry.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fencepost/fencepost/audit"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
 )
@@ -19,6 +20,7 @@ const (
 	goOn    kind = "go on" // waiting, by the token
 	renew   kind = "renew"
 	release kind = "release"
+	revoke  kind = "revoke" // by an operator
 )
 
 // call is one request of a client.
@@ -79,6 +81,10 @@ type client struct {
 	again *asked   // whose outcome is unknown, to be sent again
 	done  bool
 	turns int
+
+	script []step // what it does instead of what it draws
+	on     int    // the replica that it asks, if it has a script
+	last   *asked
 }
 
 func newClient(w *world, n int) *client {
@@ -89,6 +95,10 @@ func newClient(w *world, n int) *client {
 
 // think has the client do something in a while.
 func (c *client) think() {
+	if c.w.explorer != nil && !c.w.healed {
+		c.w.schedule(c.pause(), c.turn)
+		return
+	}
 	d := c.w.between(0, c.w.Length*time.Duration(c.w.Clients)/time.Duration(c.w.Operations))
 	if c.w.healed {
 		d = c.w.between(0, 100*time.Millisecond)
@@ -103,6 +113,8 @@ func (c *client) turn() {
 	switch c.turns++; {
 	case c.busy != nil || c.done || c.w.over:
 		return
+	case c.w.explorer != nil && !c.w.healed:
+		c.play()
 	case c.w.healed || c.w.calls >= c.w.Operations && c.w.now() > c.w.Length/2:
 		c.finish()
 	case c.again != nil && c.w.percent(80):
@@ -178,6 +190,9 @@ func (c *client) asking(a *asked) *call {
 // begin sends a call and waits for its answer.
 func (c *client) begin(k *call) {
 	k.client, k.main, k.replica = c, true, c.w.someReplica()
+	if c.w.explorer != nil {
+		k.replica = c.w.replicaFrom(c.on)
+	}
 	if k.replica == nil {
 		if k.kind == acquire {
 			c.again = k.asked
@@ -188,8 +203,10 @@ func (c *client) begin(k *call) {
 	c.send(k)
 }
 
-func (w *world) someReplica() *replica {
-	first := w.pick(len(w.replicas))
+func (w *world) someReplica() *replica { return w.replicaFrom(w.pick(len(w.replicas))) }
+
+// replicaFrom returns the first replica that is up, from one on.
+func (w *world) replicaFrom(first int) *replica {
 	for i := range w.replicas {
 		if r := w.replicas[(first+i)%len(w.replicas)]; !r.down {
 			return r
@@ -236,6 +253,11 @@ func (k *call) do(ctx context.Context, svc *service.Service) {
 		k.grant, k.err = svc.Entry(ctx, h.request(), 10*time.Second)
 	case release:
 		k.err = svc.Entries.Release(ctx, h.request())
+	case revoke:
+		_, k.err = svc.Entries.Revoke(ctx, service.RevokeRequest{
+			Tenant: tenant, Name: k.claims[0].Name, ID: k.id, Fence: k.number, Reason: "its host is gone",
+			By: audit.Who{Subject: "ops"},
+		})
 	}
 }
 
@@ -263,7 +285,7 @@ func (c *client) answered(k *call) {
 		k.gone = true // the replica crashed before it could answer
 	}
 	if k.err == nil || !errors.Is(k.err, context.Canceled) {
-		if !k.gone && k.settled() {
+		if !k.gone && k.settled() && k.kind != revoke {
 			w.truth.check(k)
 		}
 	}
@@ -301,6 +323,7 @@ func (c *client) learn(k *call) {
 	errors.As(k.err, &e)
 	known := e != nil && e.Code != lock.StoreUnavailable && e.Code != lock.Draining
 	switch {
+	case k.kind == revoke:
 	case k.gone && k.kind == acquire:
 		c.unsure(k.asked)
 	case k.gone:

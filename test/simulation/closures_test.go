@@ -25,6 +25,7 @@ func (o *operator) do(action func(*closures.Book) error) error {
 	defer client.Close()
 	err := action(closures.New(closures.Config{Records: client.Records()}))
 	o.w.truth.catchUp()
+	o.w.explorer.changed(closuresKey)
 	return err
 }
 

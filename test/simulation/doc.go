@@ -6,4 +6,7 @@
 // its feed, is put into a queue; when nothing in the bubble can run any more, what
 // arrived is put in order and given a time, and at each virtual instant one thing
 // happens. A seed so gives the same history each time.
+//
+// The explorer plays small histories in the same world, in every order, see
+// docs/internals/explore.md.
 package simulation

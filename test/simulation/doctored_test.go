@@ -134,6 +134,10 @@ func doctors() map[string]func(*doctored) {
 			d.joined("b")
 			d.refused("b", acquire, lock.TimedOut)
 		},
+		"released by nobody": func(d *doctored) {
+			d.left(d.joined("a"), lock.Expired)
+			d.truth.check(d.call(release, d.entry("a")))
+		},
 		"lost nothing":    func(d *doctored) { d.lost("a", renew, lock.Expired) },
 		"lost, and there": func(d *doctored) { d.joined("a"); d.lost("a", renew, lock.Expired) },
 		"another reason": func(d *doctored) {

@@ -21,6 +21,12 @@ const (
 
 // history plays all of it, and leaves what is wrong in problems.
 func (w *world) history() {
+	w.plan()
+	w.play()
+}
+
+// plan draws what is going to happen besides what the clients do.
+func (w *world) plan() {
 	for range w.Faults {
 		w.schedule(w.between(0, w.Length), w.fault)
 	}
@@ -34,6 +40,10 @@ func (w *world) history() {
 	if w.Webhooks {
 		w.schedule(w.between(0, w.Length/4), w.subscribe)
 	}
+}
+
+// play has it happen, then heals all, and checks what came of it.
+func (w *world) play() {
 	defer w.end()
 	w.run(w.Length, w.failed)
 	w.heal()

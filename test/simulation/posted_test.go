@@ -88,7 +88,7 @@ func (w *world) dispatch(a *attempt) {
 	w.note("attempt", a.wire.r.n, a.url, a.message.ID)
 	w.truth.catchUp()
 	w.checkAttempt(a)
-	switch x := w.pick(100); {
+	switch x := w.explorer.receiver(w, a); {
 	case a.message.Expired(time.Now()):
 		a.answer <- webhook.Result{Outcome: webhook.Expired}
 	case w.healed || x >= w.Unwell:

@@ -17,16 +17,21 @@ type result struct {
 }
 
 // simulate plays the history of a seed.
-func simulate(t *testing.T, o options, trace func(string)) (r result) {
+func simulate(t *testing.T, o options, trace func(string)) result {
+	return playIn(t, func() *world { return newWorld(o, trace) }, (*world).history)
+}
+
+// playIn has a new world's history happen in a bubble.
+func playIn(t *testing.T, begin func() *world, history func(*world)) (r result) {
 	defer func() {
 		if p := recover(); p != nil {
 			r.problems = append(r.problems, fmt.Sprint("panic: ", p))
 		}
 	}()
 	bubble.Test(t, func(*testing.T) {
-		w := newWorld(o, trace)
+		w := begin()
 		defer func() { r = result{w.problems, w.hash.Sum64(), w.steps} }()
-		w.history()
+		history(w)
 	})
 	return r
 }

@@ -109,6 +109,7 @@ func (s *steps) take() []memory.Run {
 // catchUp takes over what has happened in the store.
 func (t *truth) catchUp() {
 	for _, r := range t.steps.take() {
+		t.w.explorer.happened(r)
 		at := r.At.Sub(t.w.began)
 		t.number = r.Number
 		for _, c := range r.Changes {
@@ -152,6 +153,9 @@ func (t *truth) enqueue(e *lock.Entry, now time.Duration) {
 func (t *truth) leave(id lock.ID, why lock.Reason, now time.Duration) {
 	l := t.last(id)
 	l.ended, l.endedBy, l.reason = now, t.number, why
+	if why == lock.Expired {
+		t.w.note("expired", id)
+	}
 	for _, c := range l.entry.Claims {
 		q := t.queues[c.Name]
 		rest := slices.DeleteFunc(slices.Clone(q.now()), func(e *lock.Entry) bool { return e.ID == id })

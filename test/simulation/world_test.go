@@ -46,8 +46,9 @@ type world struct {
 	told     *told
 	hooks    hooks
 	posted   posted
-	calls    int     // that were begun
-	open     []*call // that were not answered yet
+	explorer *explorer // decides instead of rand, or nil
+	calls    int       // that were begun
+	open     []*call   // that were not answered yet
 
 	hash     hash.Hash64
 	line     []byte       // of the log, the last one
@@ -58,8 +59,12 @@ type world struct {
 }
 
 func newWorld(o options, trace func(string)) *world {
+	return newWorldBy(rand.NewPCG(o.Seed, 2), o, trace)
+}
+
+func newWorldBy(source rand.Source, o options, trace func(string)) *world {
 	w := &world{
-		options: o, rand: rand.New(rand.NewPCG(o.Seed, 2)), began: time.Now(),
+		options: o, rand: rand.New(source), began: time.Now(),
 		inbox: inbox{arrived: make(chan struct{}, 1)}, taken: map[time.Duration]bool{},
 		timer: time.NewTimer(0), hash: fnv.New64a(), trace: trace,
 	}
@@ -134,6 +139,7 @@ func (w *world) note(what string, details ...any) {
 	if w.trace != nil {
 		w.trace(fmt.Sprintf("%12v %s %v", w.now(), what, details))
 	}
+	w.explorer.noted(what, details)
 }
 
 // written adds a detail to a line of the log. It is here because fmt took a tenth of
@@ -157,6 +163,7 @@ func (w *world) written(line []byte, detail any) []byte {
 // problem notes that something is wrong with the history.
 func (w *world) problem(format string, args ...any) {
 	text := fmt.Sprintf("%v: ", w.now()) + fmt.Sprintf(format, args...)
+	w.explorer.wrong(text)
 	w.problems, w.broken = append(w.problems, text), append(w.broken, format)
 	if w.trace != nil {
 		w.trace("PROBLEM " + text)

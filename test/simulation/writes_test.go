@@ -135,6 +135,7 @@ func (w *world) committed(m *message) {
 	if m.part != nil {
 		m.part.writes()
 	}
+	w.explorer.changed(string(m.id))
 	if m.id == theShard {
 		w.checkCursor()
 	}

@@ -27,6 +27,8 @@ type options struct {
 	run  *regexp.Regexp
 	list bool
 	fast bool
+
+	explore bool // the bugs that the explorer must find, instead of the others
 }
 
 func main() {
@@ -47,7 +49,11 @@ func try(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	chosen := choose(table(), o)
+	all := table()
+	if o.explore {
+		all = exploreBugs()
+	}
+	chosen := choose(all, o)
 	if len(chosen) == 0 {
 		return errors.New("no bug is chosen")
 	}
@@ -66,6 +72,7 @@ func parse(args []string) (options, error) {
 	pattern := flags.String("run", "", "only the bugs whose names match this regular expression")
 	flags.BoolVar(&o.list, "list", false, "name the bugs and try none")
 	flags.BoolVar(&o.fast, "fast", false, "leave out those whose tests start etcd or ZooKeeper")
+	flags.BoolVar(&o.explore, "explore", false, "seed the bugs that the explorer must find")
 	flags.StringVar(&o.root, "root", ".", "folder of the module")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -116,6 +123,6 @@ func seed(ctx context.Context, root string, bugs []Bug) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	fmt.Print(report(outcomes))
+	fmt.Print(report(outcomes), stories(outcomes))
 	return verdict(outcomes)
 }

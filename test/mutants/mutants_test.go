@@ -12,10 +12,23 @@ const root = "../.."
 // maxBugs bounds the table: each row breaks with the code that it names.
 const maxBugs = 120
 
+// explored is the number of bugs for the explorer, some of them by the names that they have in the
+// table.
+const explored = 21
+
 // TestBugsApply checks that each bug still applies and that its test exists.
 func TestBugsApply(t *testing.T) {
+	apply(t, table(), maxBugs)
+	apply(t, exploreBugs(), explored)
+	if n := len(exploreBugs()); n != explored {
+		t.Errorf("there are %d bugs for the explorer, not %d", n, explored)
+	}
+}
+
+func apply(t *testing.T, bugs []Bug, most int) {
+	t.Helper()
 	names := map[string]bool{}
-	for _, b := range table() {
+	for _, b := range bugs {
 		if err := b.check(root); err != nil {
 			t.Error(err)
 		}
@@ -29,9 +42,9 @@ func TestBugsApply(t *testing.T) {
 			t.Errorf("%s needs %q", b.Name, b.Needs)
 		}
 	}
-	if len(names) > maxBugs {
+	if len(names) > most {
 		t.Errorf(
-			"there are %d bugs, more than %d: remove one that another test catches", len(names), maxBugs,
+			"there are %d bugs, more than %d: remove one that another test catches", len(names), most,
 		)
 	}
 }

@@ -31,6 +31,18 @@ func report(outcomes []outcome) string {
 	return b.String()
 }
 
+// stories returns what the explorer tells of the bugs that it found.
+func stories(outcomes []outcome) string {
+	var b strings.Builder
+	for _, o := range outcomes {
+		_, told, ok := strings.Cut(o.output, "the story, ")
+		if told, _, _ = strings.Cut(told, "play it again"); ok {
+			fmt.Fprintf(&b, "\n%s: %s\n%s", o.bug.Name, o.bug.Breaks, told)
+		}
+	}
+	return b.String()
+}
+
 // verdict returns an error that names what was not caught, and what the tests said.
 func verdict(outcomes []outcome) error {
 	var bad strings.Builder

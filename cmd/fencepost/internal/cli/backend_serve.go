@@ -55,7 +55,7 @@ func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(known.status)
 		_ = json.NewEncoder(w).Encode(known.holder)
 	case err != nil:
-		say("the state of %s: %s", b.lock, sentence(err))
+		say("the state of %s cannot be used: %s", b.lock, sentence(err))
 		w.WriteHeader(http.StatusServiceUnavailable)
 	case len(answer) == 0 && r.Method == http.MethodGet:
 		w.WriteHeader(http.StatusNoContent)

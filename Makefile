@@ -195,7 +195,7 @@ system-examples:
 system-outside:
 	$(call say,from outside)
 	@$(if $(TERRAFORM),,echo 'no terraform: make deploy-test applies with it')
-	$(TEST) $(RACE) -timeout 15m -p 1 $(if $(TERRAFORM),,-skip '^TestTerraform') $$($(GO) list ./test/... | grep -v -e /architecture -e /mutants -e /simulation -e /contest -e '/client$$')
+	$(TEST) $(RACE) -timeout 15m -p 1 -skip '^Test(Stores$(if $(TERRAFORM),,|Terraform))' $$($(GO) list ./test/... | grep -v -e /architecture -e /mutants -e /simulation -e /contest -e '/client$$')
 
 system-zookeeper:
 	$(call say,HTTP and faults on ZooKeeper)
@@ -284,6 +284,7 @@ fencekit: ## Test the check of fences at each resource, on real servers of each 
 	fencekit/servers
 	$(GO) build -o bin/fencekit-api ./cmd/api
 	FENCEKIT_API=$(CURDIR)/bin/fencekit-api $(GO) -C fencekit test -count=1 -p 2 -timeout 15m ./...
+	$(TEST) -run '^TestStores' ./test/commands
 
 SYSTEM ?=
 bin/fencetest: FORCE

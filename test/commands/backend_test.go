@@ -1,22 +1,14 @@
 package commands_test
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
-	"net/url"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/fencepost/fencepost/test/poll"
-	"github.com/fencepost/fencepost/test/rig"
 )
 
 // requests are those of Terraform's HTTP backend. Each prints the status, and keeps the body.
@@ -37,90 +29,50 @@ func (u *user) backend(state, lock, script string, flags ...string) *process {
 	return u.command(append(args, lock, "--", "sh", "-c", requests+script)...)
 }
 
-// database is one server of PostgreSQL for all tests.
-var database = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp(programs.dir, "postgresql-")
-	if err != nil {
-		return "", err
-	}
-	server, err := rig.StartPostgreSQL(context.Background(), dir) // it dies with this process
-	if err != nil {
-		return "", err
-	}
-	address := url.URL{
-		Scheme: "postgres", User: url.User("postgres"), Host: server.Address(), Path: "postgres",
-		RawQuery: "sslmode=disable",
-	}
-	return address.String(), nil
-})
-
-// objects is one server of S3 with a bucket, for all tests. It is that of fencekit.
-var objects = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp(programs.dir, "s3-")
-	if err != nil {
-		return "", err
-	}
-	build := exec.Command("go", "build", "-o", dir, "github.com/versity/versitygw/cmd/versitygw")
-	build.Dir = filepath.Join("..", "..", "fencekit", "s3", "versitygw")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build versitygw: %w: %s", err, out)
-	}
-	if err := os.MkdirAll(filepath.Join(dir, "data", "states"), 0o700); err != nil {
-		return "", err
-	}
-	server, err := rig.StartServer(context.Background(), filepath.Join(dir, "log"),
-		func(port int) rig.ProgramConfig {
-			return rig.ProgramConfig{
-				Binary: filepath.Join(dir, "versitygw"),
-				Args: []string{
-					"--port", "127.0.0.1:" + strconv.Itoa(port), "posix", filepath.Join(dir, "data"),
-				},
-				Env: []string{"ROOT_ACCESS_KEY=" + accessKey, "ROOT_SECRET_KEY=" + secretKey},
-			}
-		})
-	if err != nil {
-		return "", err
-	}
-	return "http://" + server.Address(), nil // it dies with this process
-})
-
-const accessKey, secretKey = "commands", "not a secret"
-
-// states are the addresses of states, by name, and the environment that they need.
-func states(t *testing.T) (addresses map[string]string, env []string) {
-	t.Helper()
-	sql, err := database()
-	if err != nil {
-		t.Fatal(err)
-	}
-	endpoint, err := objects()
-	if err != nil {
-		t.Fatal(err)
-	}
-	addresses = map[string]string{
-		"file": "file:state", "postgresql": sql, "s3": "s3://states/a b+c/KEY",
-	}
-	return addresses, []string{
-		"AWS_ENDPOINT_URL=" + endpoint, "AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=" + accessKey,
-		"AWS_SECRET_ACCESS_KEY=" + secretKey,
-	}
+func TestBackendOfFiles(t *testing.T) {
+	t.Parallel()
+	keepsAState(t, "files", "file:state")
+	refusesLateWrites(t, "files", "file:state")
 }
 
-// TestBackendKeepsAState: a command reads what an earlier one wrote under the lock, and writes
-// nothing without it.
-func TestBackendKeepsAState(t *testing.T) {
-	t.Parallel()
-	addresses, env := states(t)
-	for name, state := range addresses {
-		t.Run(name, func(t *testing.T) {
+// keepsAState: a command reads what an earlier one wrote under the lock, and writes nothing without
+// it.
+func keepsAState(t *testing.T, kind, state string, env ...string) {
+	t.Helper()
+	t.Run("keeps", func(t *testing.T) {
+		t.Parallel()
+		u, lock := newUser(t), kind
+		u.env = append(u.env, env...)
+		u.backend(state, lock, "get; put a 0; lock a; put a 1; put b 2; get; unlock a; put a 3").
+			prints("204", "", "409", "200", "200", "409", "200", "1", "200", "409")
+		u.backend(state, lock, "get; lock b; put b '$'; get; delete; get; unlock b").
+			prints("200", "1", "200", "200", "200", "$", "200", "204", "", "200")
+	})
+}
+
+// refusesLateWrites: a command that has lost its lock cannot write after a later one has locked the
+// state, whether that one only reads it or deletes it.
+func refusesLateWrites(t *testing.T, kind, state string, env ...string) {
+	t.Helper()
+	for next, left := range map[string]string{"get": "200\n1", "delete": "204\n"} {
+		t.Run(next, func(t *testing.T) {
 			t.Parallel()
-			u, lock := newUser(t), "keeps:"+name
+			u, lock := newUser(t), kind+":"+next
 			u.env = append(u.env, env...)
 			state := strings.Replace(state, "KEY", lock, 1)
-			u.backend(state, lock, "get; put a 0; lock a; put a 1; put b 2; get; unlock a; put a 3").
-				prints("204", "", "409", "200", "200", "409", "200", "1", "200", "409")
-			u.backend(state, lock, "get; lock b; put b '$'; get; delete; get; unlock b").
-				prints("200", "1", "200", "200", "200", "$", "200", "204", "", "200")
+			late := u.backend(state, lock, `lock a; put a 1; touch begun
+				while [ ! -e over ]; do sleep 0.01; done; put a 2; unlock a`, "--ttl", "2s", "--no-kill")
+			late.start()
+			poll.Until(t, "the first lock", func() bool { return u.exists("begun") })
+			late.signal(syscall.SIGSTOP)
+			u.backend(state, lock, "lock b; "+next+" >answer; unlock b").prints("200", "200")
+			u.touch("over")
+			late.signal(syscall.SIGCONT)
+			code, text := late.code(), late.stdout.String()
+			if code != 76 || text != "200\n200\n409\n200\n" {
+				t.Errorf("the late command ends with %d and prints %q: %s", code, text, &late.stderr)
+			}
+			u.backend(state, lock, "get").prints(left)
 		})
 	}
 }
@@ -130,36 +82,6 @@ func (p *process) prints(want ...string) {
 	p.t.Helper()
 	if got := p.expect(0); got != strings.Join(want, "\n")+"\n" {
 		p.t.Errorf("it prints %q, not %q: %s", got, want, &p.stderr)
-	}
-}
-
-// TestBackendRefusesALateWrite: a command that has lost its lock cannot write after a later one has
-// locked the state, whether that one only reads it or deletes it.
-func TestBackendRefusesALateWrite(t *testing.T) {
-	t.Parallel()
-	addresses, env := states(t)
-	for name, state := range addresses {
-		for next, left := range map[string]string{"get": "200\n1", "delete": "204\n"} {
-			t.Run(name+" "+next, func(t *testing.T) {
-				t.Parallel()
-				u, lock := newUser(t), "late:"+name+":"+next
-				u.env = append(u.env, env...)
-				state := strings.Replace(state, "KEY", lock, 1)
-				late := u.backend(state, lock, `lock a; put a 1; touch begun
-					while [ ! -e over ]; do sleep 0.01; done; put a 2; unlock a`, "--ttl", "2s", "--no-kill")
-				late.start()
-				poll.Until(t, "the first lock", func() bool { return u.exists("begun") })
-				late.signal(syscall.SIGSTOP)
-				u.backend(state, lock, "lock b; "+next+" >answer; unlock b").prints("200", "200")
-				u.touch("over")
-				late.signal(syscall.SIGCONT)
-				code, text := late.code(), late.stdout.String()
-				if code != 76 || text != "200\n200\n409\n200\n" {
-					t.Errorf("the late command ends with %d and prints %q: %s", code, text, &late.stderr)
-				}
-				u.backend(state, lock, "get").prints(left)
-			})
-		}
 	}
 }
 
@@ -218,12 +140,12 @@ func TestBackendWithoutALock(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	p := u.backend("file:state", "without",
-		"lock a; unlock a; touch begun; while [ ! -e over ]; do sleep 0.01; done", "--ttl", "2s").start()
+		"lock a; unlock a; touch begun; while [ ! -e over ]; do sleep 0.01; done", "--ttl", lease.String()).start()
 	poll.Until(t, "the end of the lock", func() bool { return u.exists("begun") })
 	unlocked := time.Now()
 	poll.Until(t, "a look of the process", func() bool { return time.Since(unlocked) > time.Second })
 	p.signal(syscall.SIGSTOP)
-	poll.Until(t, "the end of a lease", func() bool { return time.Since(unlocked) > 4*time.Second })
+	poll.Until(t, "the end of a lease", func() bool { return time.Since(unlocked) > 4*lease/3 })
 	u.touch("over")
 	p.signal(syscall.SIGCONT)
 	if code := p.code(); code != 0 {

@@ -123,6 +123,29 @@ func TestTerraformCannotOverwriteTheNextState(t *testing.T) {
 	}
 }
 
+// TestTerraformKeepsItsState: when the lock cannot be renewed, Terraform writes the state of what
+// it has begun before it is killed.
+func TestTerraformKeepsItsState(t *testing.T) {
+	t.Parallel()
+	r, token := server(t)
+	u := userOf(t, r.URL(), token)
+	if err := os.Mkdir(u.path("checkout"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	u.dir = u.path("checkout")
+	p := u.terraform(30*time.Second, "touch applies; exec sleep 600").start()
+	poll.Until(t, "the apply", func() bool { return u.exists("applies") })
+	if err := r.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.code(); code != 76 {
+		t.Errorf("it ends with %d: %s%s", code, &p.stdout, &p.stderr)
+	}
+	if state := strings.Join(u.lines("../state"), " "); !strings.Contains(state, `"status": "tainted"`) {
+		t.Errorf("the state is %s: %s", state, &p.stderr)
+	}
+}
+
 // TestTerraformPage: the configuration and the commands of the page make a state.
 func TestTerraformPage(t *testing.T) {
 	t.Parallel()

@@ -12,6 +12,7 @@ import (
 type held struct {
 	locks   []string // for a write to one of these
 	id      lock.ID  // or of the record
+	readOf  []string // for a read of one of these
 	late    *message // for so many further requests about its entry
 	after   int
 	answer  *wire // an answer, for the next news at the replica
@@ -63,11 +64,11 @@ func (x *explorer) happened(r memory.Run) {
 		}
 		locks = append(locks, names(x.w.truth.last(id).wanted)...)
 	}
-	x.wake(func(h *held) bool {
-		return slices.ContainsFunc(
-			h.locks, func(name string) bool { return slices.Contains(locks, name) },
-		)
-	})
+	x.wake(func(h *held) bool { return overlap(h.locks, locks) })
+}
+
+func overlap(some, others []string) bool {
+	return slices.ContainsFunc(some, func(name string) bool { return slices.Contains(others, name) })
 }
 
 // changed takes a change of a record, on which a join may depend if it is that of closures.
@@ -77,6 +78,13 @@ func (x *explorer) changed(id string) {
 
 // served takes that the store has carried out a request.
 func (x *explorer) served(m *message) {
+	if x == nil {
+		return
+	}
+	if !writes(m) {
+		read := x.locksOf(m)
+		x.wake(func(h *held) bool { return overlap(h.readOf, read) })
+	}
 	x.wake(func(h *held) bool {
 		if h.late == nil || h.late == m || h.late.id != m.id || !h.late.unheard.Load() {
 			return false
@@ -84,6 +92,11 @@ func (x *explorer) served(m *message) {
 		h.after--
 		return h.after == 0
 	})
+}
+
+// writes reports whether a request changes what others read, other than the end of a lease.
+func writes(m *message) bool {
+	return shares(m) || m.op == memory.Revoke || m.op == memory.Commit
 }
 
 // heard takes that a replica has an answer, and told that it has news.

@@ -44,9 +44,9 @@ func (s *scenario) options() options {
 }
 
 // begin has the scenario's clients begin.
-func (x *explorer) begin() {
-	w, s := x.w, x.scenario
-	w.explorer, w.Clients = x, len(s.clients)
+func (x *explorer) begin(w *world) {
+	s := x.scenario
+	x.w, w.explorer, w.Clients = w, x, len(s.clients)
 	for n, script := range s.clients {
 		c := &client{w: w, n: n, script: script}
 		w.clients = append(w.clients, c)

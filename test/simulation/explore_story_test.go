@@ -13,8 +13,10 @@ import (
 func (x *explorer) deviated(format string, args ...any) { x.line("→ "+format, args...) }
 
 func (x *explorer) line(format string, args ...any) {
-	if x.tell != nil {
-		x.tell(fmt.Sprintf(format, args...))
+	if x.tells {
+		at := x.w.now().Round(time.Millisecond)
+		text := fmt.Sprintf("%3d. %8v  ", len(x.lines)+1, at) + fmt.Sprintf(format, args...)
+		x.lines = append(x.lines, text)
 	}
 }
 
@@ -22,18 +24,19 @@ func (x *explorer) line(format string, args ...any) {
 func (x *explorer) wrong(what string) {
 	if x != nil {
 		x.line("That is wrong: %s", what)
-		x.tell = nil
+		x.tells = false
 	}
 }
 
 // deviates tells what is different about a request.
 func (x *explorer) deviates(what string, m *message) {
-	if what == "" || x.tell == nil {
+	if what == "" || !x.tells {
 		return
 	}
 	text := map[string]string{
-		behind: "waits until another has written", noReply: "gets no answer",
-		slow: "gets its answer only after the next news", joins: "waits to share a transaction",
+		behind: "waits until another has written", passed: "waits until another has read",
+		noReply: "gets no answer", slow: "gets its answer only after the next news",
+		joins:   "waits to share a transaction",
 		lateNow: "arrives just after its caller has given up",
 		late1:   "arrives after its caller has given up, and after one more request about the entry",
 		late2:   "arrives after its caller has given up, and after two more requests about the entry",
@@ -73,7 +76,7 @@ func letter(c *client) string {
 
 // noted tells a step of the log, if a reader wants to know it.
 func (x *explorer) noted(what string, d []any) {
-	if x == nil || x.tell == nil {
+	if x == nil || !x.tells {
 		return
 	}
 	switch what {
@@ -139,10 +142,8 @@ func (k *call) wish() string {
 	if r.Any > 0 {
 		text += fmt.Sprintf(", %d of them", r.Any)
 	}
-	for what, is := range map[string]bool{", waits": r.Wait > 0, ", async": r.Async} {
-		if is {
-			text += what
-		}
+	if r.Wait > 0 {
+		text += ", waits"
 	}
 	if r.IdempotencyKey != "" {
 		text += ", with the key " + r.IdempotencyKey
@@ -164,16 +165,5 @@ func (k *call) result() string {
 	}
 }
 
-// story is what happened in a history, line by line.
-type story struct {
-	w     *world
-	lines []string
-}
-
-func (s *story) add(line string) {
-	at := s.w.now().Round(time.Millisecond)
-	s.lines = append(s.lines, fmt.Sprintf("%3d. %8v  %s", len(s.lines)+1, at, line))
-}
-
-// String ends with the first problem.
-func (s *story) String() string { return strings.Join(s.lines, "\n") }
+// story is what happened, up to the first problem.
+func (x *explorer) story() string { return strings.Join(x.lines, "\n") }

@@ -51,8 +51,13 @@ func (a *tally) add(text string) {
 // exploreElsewhere has a process of its own explore a scenario, and returns what it says.
 func exploreElsewhere(t *testing.T, name string) (text string) {
 	t.Helper()
-	at := t.TempDir() + "/at"
-	cmd := exec.Command(os.Args[0], "-test.run=^TestScenario$", "-test.timeout=0", "-test.v")
+	at, limit := t.TempDir()+"/at", time.Duration(0)
+	if end, ok := t.Deadline(); ok {
+		limit = max(time.Second, time.Until(end)-5*time.Second)
+	}
+	cmd := exec.Command(
+		os.Args[0], "-test.run=^TestScenario$", "-test.v", fmt.Sprint("-test.timeout=", limit),
+	)
 	cmd.Env = append(
 		os.Environ(), "EXPLORE_SCENARIO="+name, "EXPLORE_AT="+at, "GOMAXPROCS=1", "GOGC=400",
 		"GODEBUG=adaptivestackstart=1,asyncpreemptoff=1",
@@ -94,10 +99,13 @@ func TestScenario(t *testing.T) {
 	}
 	if found := e.explore(); found != nil {
 		choices, err := json.Marshal(found.choices)
+		if err != nil {
+			t.Fatal(err)
+		}
 		t.Errorf(
 			"%s\nthe story, where → is not the ordinary order:\n%s\nplay it again with "+
-				"EXPLORE_SCENARIO='%s' EXPLORE_CHOICES='%s' go test -run TestScenario -v ./test/simulation %v",
-			strings.Join(found.problems, "; "), found.story, e.scenario.name, choices, err,
+				"EXPLORE_SCENARIO='%s' EXPLORE_CHOICES='%s' go test -run TestScenario -v ./test/simulation",
+			strings.Join(found.problems, "; "), found.story, e.scenario.name, choices,
 		)
 	}
 	t.Log(exploredLine, e)
@@ -110,9 +118,9 @@ func (e *exploration) tell(choices string) {
 		e.t.Fatal(err)
 	}
 	h := e.play(made, true)
-	e.t.Logf("%d points\n%s", len(h.points), h.story)
-	if len(h.problems) > 0 || h.left > 0 {
-		e.t.Errorf("%d of the deviations were not possible; %v", h.left, h.problems)
+	e.t.Logf("%d points\n%s", len(h.points), h.story())
+	if len(h.problems) > 0 || len(h.todo) > 0 {
+		e.t.Errorf("%d of the deviations were not possible; %v", len(h.todo), h.problems)
 	}
 }
 
@@ -124,27 +132,20 @@ type exploration struct {
 	began    time.Time
 	at       *os.File // says which history is being played
 
-	points int   // in the ordinary order
-	runs   []int // by deviations
-	cut    cuts
-}
-
-// cuts counts histories whose continuations were left out.
-type cuts struct {
-	same    int // the deviation made no difference
-	vain    int // it waited for a write that did not come
-	skipped int // points beyond the bound, and renewals after the second
-	other   int // another history than the one that they should have continued
+	points int      // in the ordinary order
+	runs   []int    // by deviations
+	cut    struct { // histories whose continuations were left out
+		same    int // the deviation made no difference
+		vain    int // it waited for something that did not come
+		other   int // another history than the one that they should have continued
+		skipped int // points beyond the bound, and renewals after the second
+	}
 }
 
 // explored is one history.
 type explored struct {
 	result
-	points  []point
-	vain    bool
-	skipped int
-	left    int // deviations that were not possible
-	story   string
+	*explorer
 }
 
 // explore plays histories with more and more deviations, so that it finds the shortest story. It
@@ -182,11 +183,11 @@ func (e *exploration) from(made []choice, more int, before uint64) *finding {
 	h := e.play(made, false)
 	switch {
 	case len(h.problems) > 0:
-		return &finding{made, h.problems, e.play(made, true).story}
+		return &finding{made, h.problems, e.play(made, true).story()}
+	case len(h.todo) > 0:
+		e.cut.other++
 	case more == 0:
 		e.runs[len(made)]++
-	case h.left > 0:
-		e.cut.other++
 	case len(made) > 0 && h.hash == before:
 		e.cut.same++
 	case h.vain:
@@ -218,31 +219,22 @@ func (e *exploration) deviate(made []choice, more int, h explored) *finding {
 }
 
 // play plays one history.
-func (e *exploration) play(made []choice, tell bool) (h explored) {
+func (e *exploration) play(made []choice, tell bool) explored {
 	if e.at != nil {
 		_ = e.at.Truncate(0) // it is for a person
 		_, _ = e.at.WriteAt([]byte(fmt.Sprintf("%+v", made)), 0)
 	}
-	var x *explorer
-	s := story{}
+	x := &explorer{scenario: e.scenario, todo: made, renewals: map[lock.ID]int{}, tells: tell}
 	begin := func() *world {
-		w := newWorldBy(unlucky{}, e.scenario.options(), nil)
-		x = &explorer{w: w, scenario: e.scenario, todo: made, renewals: map[lock.ID]int{}}
-		x.begin()
-		if tell {
-			s.w, x.tell = w, s.add
-		}
-		return w
+		x.begin(newWorldBy(unlucky{}, e.scenario.options(), nil))
+		return x.w
 	}
-	h.result = playIn(e.t, begin, func(w *world) {
+	return explored{playIn(e.t, begin, func(w *world) {
 		w.play()
 		if e.scenario.doctor != nil {
 			e.scenario.doctor(x)
 		}
-	})
-	h.points, h.vain, h.skipped, h.left = x.points, x.vain, x.skipped, len(x.todo)
-	h.story = s.String()
-	return h
+	}), x}
 }
 
 // unlucky is a source by which nothing happens that has a chance of less than one.

@@ -29,7 +29,8 @@ type explorer struct {
 	copy   memory.Checkpoint // of the store, to restore
 	copied time.Duration     // when it was made, 0 if it was not
 
-	tell func(string) // takes the lines of the story; nil if it is not told
+	tells bool     // the story, or no story
+	lines []string // of it
 }
 
 // point is where a history may deviate from the ordinary order.
@@ -48,6 +49,7 @@ type choice struct {
 // Deviations.
 const (
 	behind  = "behind"           // served after the next write to the same locks, of anybody
+	passed  = "behind a read"    // a write is served after the next other request about the locks
 	noReply = "no answer"        // its answer is lost
 	slow    = "slow answer"      // its answer comes after the next news at the replica
 	joins   = "joins"            // it shares the transaction of the next write
@@ -118,6 +120,8 @@ func (x *explorer) serve(m *message) {
 	switch what {
 	case behind:
 		x.hold(&held{locks: x.locksOf(m), id: m.id, do: func() { w.carryOut(m, true) }}, m.left())
+	case passed:
+		x.hold(&held{readOf: x.locksOf(m), do: func() { w.carryOut(m, true) }}, m.left())
 	case noReply:
 		w.carryOut(m, false)
 	case slow:
@@ -238,12 +242,11 @@ func (x *explorer) optionsOf(m *message) []string {
 		return nil
 	}
 	var options []string
-	writes := true
 	switch m.op {
 	case memory.Put, memory.Remove, memory.Narrow:
-		options = []string{behind, noReply, slow, joins, lateNow, late1, late2, lateEnd}
+		options = []string{behind, passed, noReply, slow, joins, lateNow, late1, late2, lateEnd}
 	case memory.Revoke, memory.Commit:
-		options = []string{behind, noReply, slow, lateNow, lateEnd}
+		options = []string{behind, passed, noReply, slow, lateNow, lateEnd}
 	case memory.Renew:
 		if x.renewals[m.id]++; x.renewals[m.id] > maxRenewals {
 			x.skipped++
@@ -251,10 +254,10 @@ func (x *explorer) optionsOf(m *message) []string {
 		}
 		options = []string{behind, noReply, slow}
 	default:
-		options, writes = []string{behind, noReply, slow}, false
+		options = []string{behind, noReply, slow}
 	}
 	for _, f := range x.scenario.faults {
-		if x.can(f, m, writes) {
+		if x.can(f, m) {
 			options = append(options, f)
 		}
 	}
@@ -265,10 +268,10 @@ func (x *explorer) optionsOf(m *message) []string {
 }
 
 // can reports whether a fault makes a difference here. To crash makes one only from write to write.
-func (x *explorer) can(fault string, m *message, writes bool) bool {
+func (x *explorer) can(fault string, m *message) bool {
 	switch fault {
 	case crashBefore, crashAfter:
-		return writes
+		return writes(m) || m.op == memory.Renew
 	case leave:
 		c := x.w.truth.calls[m.caller]
 		return c != nil && !c.gone

@@ -38,7 +38,7 @@ func parse(args []string) (o options, err error) {
 	f.StringVar(&o.server, "server", "", "with -worker: host:port of its server, or a name in servers")
 	f.StringVar(&o.claims, "claims", "", "with -worker: what the lock claims besides exclusion, such as fence,order")
 	f.StringVar(&o.rows, "row", "", "rows to run, with commas (default: all)")
-	f.BoolVar(&o.strict, "strict", false, "exit with 1 if a row fails, as with -worker")
+	f.BoolVar(&o.strict, "strict", false, "exit with 1 if a row fails, or together does not run, as with -worker")
 	f.StringVar(&o.json, "json", "", "write the results to this file; it keeps those of other systems")
 	f.StringVar(&o.histories, "histories", "", "write the history of each row to this folder, as text and SVG")
 	f.StringVar(&o.markdown, "markdown", "", "write the results of -from into this document, and test nothing")
@@ -104,10 +104,13 @@ func command(args []string, out io.Writer) (int, error) {
 	return o.code(reports), nil
 }
 
-// code is 1 if a system could not be tested, or fails and must not.
+// code is 1 if a system could not be tested, or fails and must not. A lock that nobody was granted
+// has shown nothing.
 func (o *options) code(reports []report) int {
 	for _, r := range reports {
-		failed := slices.ContainsFunc(r.Rows, func(w result) bool { return w.Verdict == bad })
+		failed := slices.ContainsFunc(r.Rows, func(w result) bool {
+			return w.Verdict == bad || w.Row == "together" && w.Verdict == notRun
+		})
 		if r.Problem != "" || failed && (o.strict || o.worker != "") {
 			return 1
 		}

@@ -1,6 +1,9 @@
 package main
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // deadWaiter has one waiter killed and one give up, and looks whether the next one is granted.
 func deadWaiter(b *bench) result {
@@ -30,7 +33,8 @@ func (b *bench) nextGranted(next *client, lock string, frees func(), after strin
 	took := time.Since(began)
 	facts := "the next one is granted "
 	if a.Event != "held" {
-		facts = "the next one gets " + a.Event + " " + short(a.Text) + ", and is not granted within "
+		facts = "the next one gets " + strings.TrimSpace(a.Event+" "+short(a.Text)) +
+			", and is not granted within "
 	}
 	inTime := a.Event == "held" && took < b.sys.freesWithin()+time.Second
 	return b.verdict(facts+seconds(took)+" "+after, shown{"frees", inTime})

@@ -4,8 +4,8 @@ import "time"
 
 // paused stops a holder just after it decided to write, until another client was granted the lock.
 func paused(b *bench) result {
-	both := b.clients("A", "B")
-	a, other := both[0], both[1]
+	all := b.clients("A", "B", "C")
+	a, other, third := all[0], all[1], all[2]
 	lock := b.lockName("")
 	a.hold(lock)
 	a.write()
@@ -33,7 +33,13 @@ func paused(b *bench) result {
 	}
 	believes := a.believes(ttl)
 	facts += "; the holder " + learns(believes, ttl)
-	return b.verdict(facts, shown{"fence", rejected}, shown{"tells_loss", believes < ttl})
+	a.release()
+	stolen := third.acquire(lock, 2*time.Second).Event == "held"
+	if stolen {
+		facts += ", and its release freed the lock of the other"
+	}
+	return b.verdict(facts, shown{"fence", rejected}, shown{"tells_loss", believes < ttl},
+		shown{"exclusion", !stolen})
 }
 
 // lateRelease delays a release in the network until another client was granted the lock.

@@ -37,6 +37,7 @@ func TestDoctoredLocksAreFound(t *testing.T) {
 		{"fence-falls", "fence", "paused", "", "no fence can reject it"},
 		{"deaf", "tells_loss", "paused", "", "never learns"},
 		{"releases-any", "exclusion", "late-release", "", "freed the lock of the next holder"},
+		{"releases-any", "exclusion", "paused", "", "its release freed the lock of the other"},
 		{"unfair", "order", "order", "", "15 of 15 pairs reversed"},
 		{"leaks-waiters", "frees", "dead-waiter", "", "not granted within"},
 		{"immortal", "frees", "dead-holder", "", "not granted within"},
@@ -63,6 +64,15 @@ func TestUnclaimedIsNotHeldAgainstALock(t *testing.T) {
 	rows := judge(t, doctored(t, "unfair"), "", "order").Rows
 	if rows[0].Verdict != notClaimed || !strings.Contains(rows[0].Facts, "reversed") {
 		t.Errorf("%+v", rows[0])
+	}
+}
+
+// TestLockThatNobodyIsGrantedFails: it would pass each row that does not run.
+func TestLockThatNobodyIsGrantedFails(t *testing.T) {
+	t.Parallel()
+	o := options{worker: "./mine"}
+	if o.code([]report{{Rows: []result{{Row: "together", Verdict: notRun}}}}) == 0 {
+		t.Error("the command succeeds")
 	}
 }
 

@@ -14,8 +14,9 @@ const svgLeft, svgWidth, svgLane, svgTop = 60, 900, 34, 60
 // picture is a history drawn in lanes: faults in the first, then one for each client.
 type picture struct {
 	strings.Builder
-	lanes []string
-	end   time.Duration
+	lanes  []string
+	end    time.Duration
+	faults int // that are drawn
 }
 
 // svg draws a history: a pale bar waits, a dark one holds, a hatched one is stopped. Late writes
@@ -49,9 +50,10 @@ func (p *picture) frame(title, facts string) {
 		`font-family="sans-serif" font-size="11"><rect width="100%%" height="100%%" fill="#fff"/>`+
 		`<defs><pattern id="stopped" width="6" height="6" patternUnits="userSpaceOnUse" `+
 		`patternTransform="rotate(45)"><rect width="3" height="6" fill="#f2a900"/></pattern></defs>`+"\n",
-		svgLeft+svgWidth+160, bottom+30)
+		svgLeft+svgWidth+160, bottom+50)
 	p.text(10, 20, "#000", title)
 	p.text(10, 38, "#444", facts)
+	p.text(10, bottom+38, "#444", "pale: waits · dark: holds · hatched: stopped · ●: writes (red: late) · ✕: ends")
 	for _, name := range p.lanes {
 		p.text(10, p.y(name)+18, "#000", name)
 	}
@@ -75,10 +77,10 @@ func (p *picture) bars(events []event, begin what, color string, ends ...what) {
 				break
 			}
 		}
-		x := p.x(e.At)
+		x, width := p.x(e.At), max(1, p.x(to)-p.x(e.At))
 		fmt.Fprintf(p, `<rect x="%d" y="%d" width="%d" height="18" fill="%s" fill-opacity="0.8"/>`+"\n",
-			x, p.y(e.Who)+5, max(1, p.x(to)-x), color)
-		if begin == holds {
+			x, p.y(e.Who)+5, width, color)
+		if begin == holds && width > 8*len(e.Fence) {
 			p.text(x+2, p.y(e.Who)+18, "#fff", e.Fence)
 		}
 	}
@@ -91,7 +93,8 @@ func (p *picture) mark(e event) {
 	case fault:
 		fmt.Fprintf(p, `<path d="M%d %dV%d" stroke="#c60" stroke-dasharray="4 3"/>`+"\n", x, y,
 			svgTop+svgLane*len(p.lanes))
-		p.text(x+3, y+12, "#c60", e.Text)
+		p.text(x+3, y+4+11*(p.faults%3), "#c60", e.Text)
+		p.faults++
 	case writes:
 		p.text(x-4, y+18, "#7f7", "●")
 	case stale:
@@ -103,6 +106,12 @@ func (p *picture) mark(e event) {
 	}
 }
 
+// text near the right edge ends at x.
 func (p *picture) text(x, y int, color, text string) {
-	fmt.Fprintf(p, `<text x="%d" y="%d" fill="%s">%s</text>`+"\n", x, y, color, html.EscapeString(text))
+	anchor := "start"
+	if x > svgLeft+svgWidth*4/5 && len(text) > 12 {
+		anchor = "end"
+	}
+	fmt.Fprintf(p, `<text x="%d" y="%d" fill="%s" text-anchor="%s">%s</text>`+"\n",
+		x, y, color, anchor, html.EscapeString(text))
 }

@@ -19,7 +19,7 @@ func clock(b *bench) result {
 	source, library := filepath.Join(b.folder, "clock.c"), filepath.Join(b.folder, "clock.so")
 	err := os.WriteFile(source, []byte(clockSource), 0o600)
 	if err == nil {
-		_, err = output(b.folder, "cc", "-shared", "-fPIC", "-o", library, source)
+		_, err = output(installs, b.folder, "cc", "-shared", "-fPIC", "-o", library, source)
 	}
 	if err != nil {
 		b.giveUp("a C compiler is needed to set the worker's clock: %v", err)

@@ -77,7 +77,7 @@ func failover(b *bench) result {
 	a.write()
 	b.fault("kill -9 of the primary, and the replica is promoted")
 	b.server.kill()
-	if err := replica.script("promote", replica.port); err != nil {
+	if err := replica.script(serverStarts, "promote", replica.port); err != nil {
 		b.giveUp("promote: %v", err)
 	}
 	b.address = replica.address()

@@ -24,7 +24,10 @@ type server struct {
 	data   string
 }
 
-const serverStarts = 90 * time.Second
+const (
+	serverStarts = 90 * time.Second
+	installs     = 15 * time.Minute
+)
 
 // start runs a script that becomes the server, and waits until the server is ready. On the second
 // start it has its port and its data.
@@ -68,7 +71,7 @@ func (s *server) waitReady() error {
 			continue
 		}
 		conn.Close()
-		if !s.has("ready") || s.script("ready", s.port) == nil {
+		if !s.has("ready") || s.script(5*time.Second, "ready", s.port) == nil {
 			return nil
 		}
 	}
@@ -81,8 +84,8 @@ func (s *server) has(script string) bool {
 }
 
 // script runs a script of the folder to its end.
-func (s *server) script(name string, args ...string) error {
-	_, err := output(s.folder, append([]string{filepath.Join(s.folder, name)}, args...)...)
+func (s *server) script(within time.Duration, name string, args ...string) error {
+	_, err := output(within, s.folder, append([]string{filepath.Join(s.folder, name)}, args...)...)
 	return err
 }
 
@@ -123,11 +126,11 @@ search:
 }
 
 // output runs a command in a folder and returns what it prints.
-func output(folder string, command ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
+func output(within time.Duration, folder string, command ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.Dir = folder
+	cmd.Dir, cmd.WaitDelay = folder, time.Second // for what the command has started
 	text, err := cmd.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%s: %w: %s", strings.Join(command, " "), err, last(string(text)))

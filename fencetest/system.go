@@ -92,18 +92,18 @@ func (s *system) server(home string) *server {
 // prepare installs the server, builds the worker, and returns the versions of both.
 func (s *system) prepare(server *server) (version, serverVersion string, err error) {
 	if server != nil && server.has("install") {
-		if err := server.script("install"); err != nil {
+		if err := server.script(installs, "install"); err != nil {
 			return "", "", err
 		}
 	}
 	if server != nil && server.has("version") {
-		serverVersion, err = output(server.folder, filepath.Join(server.folder, "version"))
+		serverVersion, err = output(installs, server.folder, filepath.Join(server.folder, "version"))
 	}
 	if err == nil && len(s.Build) > 0 {
-		_, err = output(s.folder, s.Build...)
+		_, err = output(installs, s.folder, s.Build...)
 	}
 	if err == nil && len(s.Version) > 0 {
-		version, err = output(s.folder, s.Version...)
+		version, err = output(installs, s.folder, s.Version...)
 	}
 	return version, serverVersion, err
 }

@@ -2,9 +2,11 @@ package spec
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"hash/maphash"
 	"slices"
+	"strings"
 )
 
 // A Step is an action of the model with what it was applied to.
@@ -43,7 +45,7 @@ type Case struct {
 	Name                              string
 	Entries                           []Entry
 	Replicas, Late, Restores, Crashes int
-	Mirror                            map[string]string // entries that change their names if the two replicas do
+	Mirror                            map[string]string // names that change if the replicas' do
 }
 
 // Start is the state with an empty store and replicas that have listed it.
@@ -156,7 +158,8 @@ func (m Model) replica(c Case, s State, r int, do func(Step, State, Rule)) {
 		return Step{Name: name, Replica: r + 1, Entry: e, Fair: fair}
 	}
 	for i, e := range c.Entries {
-		if t, why := m.Ask(s, r, e); len(s.Late) < c.Late && (e.Keyed || i%c.Replicas == r && s.fresh(e)) {
+		may := len(s.Late) < c.Late && (e.Keyed || i%c.Replicas == r && s.fresh(e))
+		if t, why := m.Ask(s, r, at, e); may {
 			do(step("its join is sent", e, false), t, why)
 		}
 		t, why := m.Learn(s, r, e.ID)
@@ -168,8 +171,9 @@ func (m Model) replica(c Case, s State, r int, do func(Step, State, Rule)) {
 	for _, e := range at.View.Queue {
 		waits := slices.Contains(at.Waits, e.ID)
 		t, why := m.Tell(s, at.View, e)
-		do(step("its client is told the grant", e, waits && at.View.Copy == s.Store().Copy && s.Store().has(e) && !s.told(e)), t, why)
-		t, why = m.Take(s, at.View, e, number)
+		first := at.View.Copy == s.Store().Copy && s.Store().has(e) && !s.told(e)
+		do(step("its client learns of the grant", e, waits && first), t, why)
+		t, why = m.Take(s, at.View, e, at.View.choice(e), number)
 		do(step("it takes its locks of the pool", e, waits && s.Store().waits(e)), t, why)
 		if m.Broken == Blocked {
 			t, why = m.Refuse(s, at.View, e, nil)
@@ -201,6 +205,16 @@ func (s State) seen(e Entry) bool {
 	return slices.ContainsFunc(s.Replicas, func(r Replica) bool { return r.View.find(e.ID, 0) >= 0 })
 }
 
+// choice returns the first claims of the request at whose front e is, as many as it wants.
+func (p Picture) choice(e Entry) (k []Claim) {
+	for _, c := range e.Claims {
+		if len(k) < e.Any && p.AtFront(e, c.Lock) {
+			k = append(k, c)
+		}
+	}
+	return k
+}
+
 // waits reports whether e has not yet taken its locks of a pool.
 func (p Picture) waits(e Entry) bool {
 	i := p.find(e.ID, e.Number)
@@ -211,9 +225,13 @@ func (s State) removing(e Entry) bool {
 	return slices.ContainsFunc(s.Late, func(w Write) bool { return w.Removal && w.Entry.ID == e.ID })
 }
 
-// witnesses returns each entry before e that alone blocks it, or else all before it.
+// witnesses returns each entry before e that alone blocks it, or else all before it; or e itself.
 func witnesses(view Picture, e Entry) (all [][]Entry) {
-	before := view.Queue[:view.find(e.ID, e.Number)]
+	at := view.find(e.ID, e.Number)
+	if view.Queue[at].Any > 0 {
+		return [][]Entry{view.Queue[at : at+1]}
+	}
+	before := view.Queue[:at]
 	for i := range before {
 		if one := before[i : i+1]; blocked(e, one) {
 			all = append(all, one)
@@ -292,41 +310,55 @@ func (m Model) story(c Case, past []from, to int) (steps []Step) {
 	return steps
 }
 
-// key is the same for states that differ in what no step can see, or by the names of replicas.
-func (s State) key(c Case, seed maphash.Seed) [2]uint64 {
-	b := s.bytes(c.Restores == 0, []int{0, 1}[:c.Replicas], nil)
-	if c.Mirror != nil {
-		if other := s.bytes(c.Restores == 0, []int{1, 0}, c.Mirror); bytes.Compare(other, b) < 0 {
-			b = other
+// Rank is what fair steps still have to do, each counted above all that it may bring about.
+func Rank(t State) int {
+	rank := 1000 * len(t.Late)
+	if !t.Store().Trusted {
+		rank += 50
+	}
+	for _, e := range t.Store().Queue {
+		rank += 20 + 20*e.Any
+		if !t.told(e) {
+			rank += 20
 		}
 	}
-	h := maphash.Bytes(seed, b)
-	return [2]uint64{h, maphash.Bytes(seed, append(b, 1))}
+	for _, r := range t.Replicas {
+		if !r.Ready || r.View.Copy != t.Store().Copy {
+			rank += 200
+		}
+		rank += int(t.Store().Number - r.View.Number)
+	}
+	return rank
 }
 
-// bytes writes numbers by their rank, unless a restore could repeat them.
-func (s State) bytes(ranked bool, order []int, mirror map[string]string) []byte {
-	store, oldest := s.Store(), s.Store().Number
-	for _, r := range s.Replicas {
-		if r.Ready && r.View.Copy == store.Copy {
-			oldest = min(oldest, r.View.Number)
-		}
+// told reports whether a client has learned, in this copy of the store, that its entry is granted.
+func (s State) told(e Entry) bool {
+	return slices.ContainsFunc(s.Told, func(g Grant) bool {
+		return g.ID == e.ID && g.Number == e.Number && g.Copy == s.Store().Copy
+	})
+}
+
+// key is the same for states that differ in what no step can see, or by the names of replicas.
+func (s State) key(c Case, seed maphash.Seed) [2]uint64 {
+	ranked := c.Restores == 0
+	b := s.bytes(ranked, []int{0, 1}[:c.Replicas], nil)
+	if c.Mirror != nil {
+		b = slices.MinFunc([][]byte{b, s.bytes(ranked, []int{1, 0}, c.Mirror)}, bytes.Compare)
 	}
-	past := s.Past
-	for ranked && past[0].Number < oldest {
+	return [2]uint64{maphash.Bytes(seed, b), maphash.Bytes(seed, append(b, 1))}
+}
+
+// bytes writes numbers by their rank, unless a restore could repeat them, and leaves out what is
+// past then.
+func (s State) bytes(ranked bool, order []int, mirror map[string]string) []byte {
+	store, past := s.Store(), s.Past
+	current := func(r Replica) bool { return r.Ready && r.View.Copy == store.Copy }
+	for ranked && len(past) > 1 && !slices.ContainsFunc(s.Replicas, func(r Replica) bool {
+		return current(r) && r.View.Number == past[0].Number
+	}) {
 		past = past[1:]
 	}
 	numbers := []int64{0}
-	number := func(n int64) byte {
-		if !ranked {
-			return byte(n)
-		}
-		i, found := slices.BinarySearch(numbers, n)
-		if !found {
-			return 255
-		}
-		return byte(i)
-	}
 	for _, p := range past {
 		numbers = append(numbers, p.Number)
 		for _, e := range p.Queue {
@@ -336,80 +368,75 @@ func (s State) bytes(ranked bool, order []int, mirror map[string]string) []byte 
 	slices.Sort(numbers)
 	numbers = slices.Compact(numbers)
 	b := make([]byte, 0, 256)
-	text := func(id string) {
-		if other, is := mirror[id]; is {
-			id = other
+	add := func(all ...any) {
+		for _, v := range all {
+			switch v := v.(type) {
+			case string:
+				b = append(b, cmp.Or(mirror[v], v)...)
+			case int:
+				b = append(b, byte(v))
+			case bool:
+				b = append(b, map[bool]byte{true: 1}[v])
+			case int64: // a number
+				i, found := slices.BinarySearch(numbers, v)
+				if b = append(b, byte(v)); ranked && found {
+					b[len(b)-1] = byte(i)
+				} else if ranked {
+					b[len(b)-1] = 255
+				}
+			}
 		}
-		b = append(b, id...)
 	}
 	entry := func(e Entry) {
-		text(e.ID)
-		b = append(b, number(e.Number), byte(e.Any))
-		for _, c := range e.Claims[:min(len(e.Claims), 2)] {
-			b = append(b, c.Lock...)
+		for add(e.ID, e.Number, e.Any); len(e.Claims) > 0; e.Claims = e.Claims[1:] {
+			add(e.Claims[0].Lock)
 		}
 	}
-	ids := func(ids []string) {
-		from := len(b)
-		for _, id := range ids {
-			text(id)
+	sorted := func(n int, each func(int)) {
+		parts := make([]string, n)
+		for i := range n {
+			from := len(b)
+			each(i)
+			parts[i], b = string(b[from:]), b[:from]
 		}
-		slices.Sort(b[from:])
-		b = append(b, '/')
+		slices.Sort(parts)
+		b = append(append(b, strings.Join(parts, ",")...), '/')
 	}
+	ids := func(ids []string) { sorted(len(ids), func(i int) { add(ids[i]) }) }
 	picture := func(p Picture) {
-		b = append(b, number(p.Number), byte(p.Floor), byte(p.Copy), flag(p.Trusted))
+		add(p.Number, int(p.Floor), p.Copy, p.Trusted)
 		for _, e := range p.Queue {
 			entry(e)
 		}
-		b = append(b, '/')
-	}
-	for _, p := range past {
-		picture(p)
-		if !ranked {
+		if b = append(b, '/'); !ranked {
 			ids(p.Used)
 		}
 	}
+	for _, p := range past {
+		picture(p)
+	}
 	ids(store.Used)
 	for _, i := range order {
-		if r := s.Replicas[i]; r.Ready && r.View.Copy == store.Copy {
-			b = append(b, 'v', number(r.View.Number))
+		if r := s.Replicas[i]; current(r) {
+			add(r.View.Number)
 		} else if r.Ready {
 			picture(r.View)
 		}
 		ids(s.Replicas[i].Waits)
 	}
-	sorted := func(n int, each func(int)) {
-		var parts [][]byte
-		for i := range n {
-			from := len(b)
-			each(i)
-			parts = append(parts, slices.Clone(b[from:]))
-			b = b[:from]
-		}
-		slices.SortFunc(parts, bytes.Compare)
-		b = append(append(b, bytes.Join(parts, []byte{','})...), '/')
-	}
 	sorted(len(s.Late), func(i int) {
 		w := s.Late[i]
-		b = append(b, byte(slices.Index(order, w.Writer)), byte(w.Floor), flag(w.Removal), flag(w.Marked))
-		entry(w.Entry)
-		for _, e := range w.Witnesses {
+		add(slices.Index(order, w.Writer), int(w.Floor), w.Removal, w.Marked)
+		for _, e := range append([]Entry{w.Entry}, w.Witnesses...) {
 			entry(e)
 		}
 	})
 	sorted(len(s.Told), func(i int) {
 		if g := s.Told[i]; !ranked || store.has(g.Entry) {
 			entry(g.Entry)
-			b = append(b, byte(g.Copy), byte(g.Fence-g.Number))
+			add(g.Copy, int(g.Fence-g.Number))
 		}
 	})
-	return append(b, byte(s.Highest), byte(s.Restores), byte(s.Crashes))
-}
-
-func flag(set bool) byte {
-	if set {
-		return 1
-	}
-	return 0
+	add(int(s.Highest), s.Restores, s.Crashes)
+	return b
 }

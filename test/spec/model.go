@@ -15,10 +15,10 @@ type Claim struct {
 	Permits, Limit int // of a semaphore
 }
 
-// Mode says which entries hold a lock together.
+// Mode says which entries hold together: none, readers, or those of a semaphore up to its limit.
 type Mode int
 
-// Exclusive entries hold alone, shared ones together, those of a semaphore up to its limit.
+// The modes.
 const (
 	Exclusive Mode = iota
 	Shared
@@ -63,7 +63,7 @@ type Replica struct {
 	Waits []string
 }
 
-// A Grant is what a client was told.
+// A Grant is what a client has learned.
 type Grant struct {
 	Entry
 	Copy  int
@@ -108,8 +108,10 @@ const (
 type Model struct{ Broken Rule }
 
 // need returns the rule if it refuses, else "".
-func (m Model) need(rule Rule, kept bool) Rule {
-	if kept || m.Broken == rule {
+func (m Model) need(rule Rule, kept bool) Rule { return require(rule, kept || m.Broken == rule) }
+
+func require(rule Rule, kept bool) Rule {
+	if kept {
 		return ""
 	}
 	return rule
@@ -120,11 +122,10 @@ func (s State) Store() Picture { return s.Past[len(s.Past)-1] }
 
 // before is the picture that the conditions of a transaction with this number see.
 func (s State) before(number int64) Picture {
-	i := len(s.Past) - 1
-	for i > 0 && s.Past[i].Number >= number {
-		i--
+	for len(s.Past) > 1 && s.Store().Number >= number {
+		s.Past = s.Past[:len(s.Past)-1]
 	}
-	return s.Past[i]
+	return s.Store()
 }
 
 // find returns where the entry with an id is. Number 0 is any.
@@ -137,8 +138,10 @@ func (p Picture) find(id string, number int64) int {
 // last returns the newest number in the queues of e's locks.
 func (p Picture) last(e Entry) (number int64) {
 	for _, o := range p.Queue {
-		if o.ID != e.ID && slices.ContainsFunc(e.Claims, func(c Claim) bool { _, in := o.claim(c.Lock); return in }) {
-			number = o.Number
+		for _, c := range e.Claims {
+			if _, in := o.claim(c.Lock); in && o.ID != e.ID {
+				number = o.Number
+			}
 		}
 	}
 	return number
@@ -186,15 +189,19 @@ func (p Picture) AtFront(e Entry, name string) bool {
 	return false
 }
 
-// Holds is the core of the protocol: who holds follows from the queue, and nothing writes it.
+// Holds is the core of the protocol: the holders follow from the queue, and nothing writes them.
 func (p Picture) Holds(e Entry) bool {
 	i := p.find(e.ID, e.Number)
 	return i >= 0 && p.Queue[i].Any == 0 && !slices.ContainsFunc(p.Queue[i].Claims,
 		func(c Claim) bool { return !p.AtFront(e, c.Lock) })
 }
 
-// commit makes a write of the store's next picture. Writes of one transaction have one number.
-func (s State) commit(number int64, change func(*Picture)) State {
+// commit makes the store's next picture, unless a rule refuses. Writes of one transaction have one
+// number.
+func (s State) commit(number int64, why Rule, change func(*Picture)) (State, Rule) {
+	if why != "" {
+		return s, why
+	}
 	p := s.Store()
 	if number > p.Number {
 		s.Past = append(slices.Clip(s.Past), p)
@@ -204,7 +211,7 @@ func (s State) commit(number int64, change func(*Picture)) State {
 	p.Number = number
 	change(&p)
 	s.Past[len(s.Past)-1] = p
-	return s
+	return s, ""
 }
 
 func (p *Picture) remove(e Entry, recorded bool) {
@@ -215,22 +222,20 @@ func (p *Picture) remove(e Entry, recorded bool) {
 	}
 }
 
-// blocked reports whether e cannot hold while the witnesses, which joined before it, are in the
-// queues of its locks: one queue is enough, but an entry of any k locks has others to take.
+// blocked reports whether e cannot have been granted while the witnesses exist: entries before it
+// in a queue, or itself while it waits for any of its locks, because taking them is a write.
 func blocked(e Entry, witnesses []Entry) bool {
-	free := 0
-	for _, c := range e.Claims {
-		var before []Claim
-		for _, w := range witnesses {
-			if o, in := w.claim(c.Lock); in && w.ID != e.ID && w.Number <= e.Number {
-				before = append(before, o)
-			}
-		}
-		if c.tolerates(before) {
-			free++
+	if e.Any > 0 {
+		return slices.ContainsFunc(witnesses, func(w Entry) bool { return w.ID == e.ID && w.Any > 0 })
+	}
+	var p Picture
+	for _, w := range witnesses {
+		if w.ID != e.ID && w.Number <= e.Number {
+			p.Queue = append(p.Queue, w)
 		}
 	}
-	return free < cmp.Or(e.Any, len(e.Claims))
+	p.Queue = append(p.Queue, e)
+	return !p.Holds(e)
 }
 
 func (s State) at(r int, change func(*Replica)) State {
@@ -239,45 +244,36 @@ func (s State) at(r int, change func(*Replica)) State {
 	return s
 }
 
-func (s State) send(w Write) State {
-	s.Late = append(slices.Clip(s.Late), w)
-	return s
-}
-
 // The actions. Each has its guard and its effect, and returns the rule that refuses it, or "".
 
-// Ask: replica r sends the join of an entry for its client.
-func (m Model) Ask(s State, r int, e Entry) (State, Rule) {
-	at := s.Replicas[r]
+// Ask has replica r, which is in this state, send the join of an entry for its client.
+func (m Model) Ask(s State, r int, at Replica, e Entry) (State, Rule) {
 	sent := slices.ContainsFunc(s.Late, func(w Write) bool {
 		return !w.Removal && w.Writer == r && w.Entry.ID == e.ID && !w.Marked
 	})
-	if why := cmp.Or(m.need(possible, at.Ready && !slices.Contains(at.Waits, e.ID)),
-		m.need(Trust, at.View.Trusted), m.need(MarkBeforeNext, !sent)); why != "" {
-		return s, why
-	}
-	return s.send(Write{Entry: e, Writer: r, Floor: at.View.Floor}), ""
+	s.Late = append(slices.Clip(s.Late), Write{Entry: e, Writer: r, Floor: at.View.Floor})
+	return s, cmp.Or(m.need(possible, at.Ready && !slices.Contains(at.Waits, e.ID)),
+		m.need(Trust, at.View.Trusted), m.need(MarkBeforeNext, !sent))
 }
 
-// Join: the join of an entry lands, and the store gives it its number.
+// Join has the join of an entry land, and the store gives it its number.
 func (m Model) Join(s State, w Write, number int64) (State, Rule) {
 	p, e := s.before(number), w.Entry
 	e.Number = number
-	if why := cmp.Or(m.need(possible, !w.Removal && number >= s.Store().Number),
+	return s.commit(number, cmp.Or(
+		m.need(possible, !w.Removal && number >= s.Store().Number),
 		m.need(OwnNumber, number > s.Store().last(e)),
 		m.need(MarkCompared, !w.Marked),
 		m.need(JoinsAbsent, p.find(e.ID, 0) < 0),
 		m.need(KeyUnused, !e.Keyed || !slices.Contains(p.Used, e.ID)),
-		m.need(FloorCompared, w.Floor == p.Floor)); why != "" {
-		return s, why
-	}
-	return s.commit(number, func(p *Picture) {
+		m.need(FloorCompared, w.Floor == p.Floor),
+	), func(p *Picture) {
 		p.Queue = slices.DeleteFunc(slices.Clone(p.Queue), func(o Entry) bool { return o.ID == e.ID })
 		p.Queue = append(p.Queue, e)
-	}), ""
+	})
 }
 
-// Learn: a replica that has no answer shuts out its joins of an entry, and reads the outcome.
+// Learn has a replica without an answer shut out its joins of an entry, and read the outcome.
 func (m Model) Learn(s State, r int, id string) (State, Rule) {
 	late, marked := slices.Clone(s.Late), false
 	for i, w := range late {
@@ -289,7 +285,7 @@ func (m Model) Learn(s State, r int, id string) (State, Rule) {
 	return s, m.need(possible, marked)
 }
 
-// Tell: a client is told its grant, from a view.
+// Tell has a client learn of its grant, from a view.
 func (m Model) Tell(s State, view Picture, e Entry) (State, Rule) {
 	g := Grant{Entry: e, Copy: view.Copy, Fence: e.Number + view.Floor}
 	again := slices.ContainsFunc(s.Told, func(o Grant) bool {
@@ -303,41 +299,32 @@ func (m Model) Tell(s State, view Picture, e Entry) (State, Rule) {
 	return s, ""
 }
 
-// Take: an entry of any k locks, at the front of k in a view, leaves the queues of the others. It
-// is the one grant that is a write.
-func (m Model) Take(s State, view Picture, e Entry, number int64) (State, Rule) {
+// Take has an entry of any k locks, at the front of k in a view, leave the queues of the others.
+// It is the one grant that is a write. Which k of more is a matter of taste.
+func (m Model) Take(s State, view Picture, e Entry, k []Claim, number int64) (State, Rule) {
 	seen, now := view.find(e.ID, e.Number), s.before(number).find(e.ID, e.Number)
-	if seen < 0 || now < 0 || view.Queue[seen].Any == 0 {
+	if seen < 0 || now < 0 || len(k) == 0 || len(k) != view.Queue[seen].Any {
 		return s, possible
 	}
-	k := view.Queue[seen].Any
-	e.Claims, e.Any = nil, 0
-	for _, c := range view.Queue[seen].Claims {
-		if len(e.Claims) < k && view.AtFront(e, c.Lock) {
-			e.Claims = append(e.Claims, c)
-		}
-	}
-	if why := cmp.Or(m.need(possible, len(e.Claims) == k),
-		m.need(TakenOnce, s.before(number).Queue[now].Any > 0)); why != "" {
-		return s, why
-	}
-	return s.commit(number, func(p *Picture) {
+	front := !slices.ContainsFunc(k, func(c Claim) bool { return !view.AtFront(e, c.Lock) })
+	e.Claims, e.Any = k, 0
+	return s.commit(number, cmp.Or(
+		m.need(possible, front), m.need(TakenOnce, s.before(number).Queue[now].Any > 0),
+	), func(p *Picture) {
 		p.Queue = slices.Clone(p.Queue)
 		p.Queue[p.find(e.ID, e.Number)] = e
-	}), ""
+	})
 }
 
-// Refuse: a view shows an entry waiting, and its replica sends a removal (a try, a wait that is
-// over, a deadlock) on the condition of witnesses that keep the entry from holding.
+// Refuse has a replica whose view shows an entry waiting send its removal (a try, a wait that is
+// over, a deadlock), on the condition of witnesses that keep the entry from holding.
 func (m Model) Refuse(s State, view Picture, e Entry, witnesses []Entry) (State, Rule) {
-	if why := cmp.Or(m.need(possible, view.has(e)),
-		m.need(Blocked, blocked(e, witnesses))); why != "" {
-		return s, why
-	}
-	return s.send(Write{Entry: e, Removal: true, Witnesses: witnesses, Writer: Gone}), ""
+	w := Write{Entry: e, Removal: true, Witnesses: witnesses, Writer: Gone}
+	s.Late = append(slices.Clip(s.Late), w)
+	return s, cmp.Or(m.need(possible, view.has(e)), m.need(Blocked, blocked(e, witnesses)))
 }
 
-// Remove: a removal lands.
+// Remove has such a removal land.
 func (m Model) Remove(s State, w Write, number int64) (State, Rule) {
 	p, same := s.before(number), true
 	var still []Entry
@@ -347,46 +334,40 @@ func (m Model) Remove(s State, w Write, number int64) (State, Rule) {
 			still[len(still)-1].Number = o.Number
 		}
 	}
-	if why := cmp.Or(m.need(possible, w.Removal && p.has(w.Entry)),
-		m.need(Blocked, blocked(w.Entry, still)), m.need(SameWitness, same)); why != "" {
-		return s, why
-	}
-	return s.commit(number, func(p *Picture) { p.remove(w.Entry, true) }), ""
+	return s.commit(number, cmp.Or(
+		m.need(possible, w.Removal && p.has(w.Entry)),
+		m.need(Blocked, blocked(w.Entry, still)), m.need(SameWitness, same),
+	), func(p *Picture) { p.remove(w.Entry, true) })
 }
 
-// Release: a client or an operator ends an entry, whatever it is.
+// Release has a client or an operator end an entry, whatever it is.
 func (m Model) Release(s State, e Entry, number int64) (State, Rule) {
 	if m.Broken == OwnEntry && !s.Store().has(e) && len(s.Store().Queue) > 0 {
 		e = s.Store().Queue[0]
 	}
-	if !s.before(number).has(e) {
-		return s, OwnEntry
-	}
-	return s.commit(number, func(p *Picture) { p.remove(e, true) }), ""
+	return s.commit(number, require(OwnEntry, s.before(number).has(e)),
+		func(p *Picture) { p.remove(e, true) })
 }
 
-// Expire: the store ends a lease. An ID without a key is never used again.
+// Expire has the store end a lease. An ID without a key is never used again.
 func (m Model) Expire(s State, e Entry, number int64) (State, Rule) {
-	if !s.Store().has(e) || m.Broken == LeaseBound {
-		return s, LeaseBound
-	}
-	return s.commit(number, func(p *Picture) { p.remove(e, !e.Keyed) }), ""
+	return s.commit(number, require(LeaseBound, s.Store().has(e) && m.Broken != LeaseBound),
+		func(p *Picture) { p.remove(e, !e.Keyed) })
 }
 
-// Record: a replica records the end of a key's entry that expired.
+// Record has a replica record the end of a key's entry that expired.
 func (m Model) Record(s State, id string, number int64) (State, Rule) {
-	if p := s.Store(); p.find(id, 0) >= 0 || slices.Contains(p.Used, id) {
-		return s, possible
-	}
-	return s.commit(number, func(p *Picture) { p.Used = append(slices.Clip(p.Used), id) }), ""
+	known := s.Store().find(id, 0) >= 0 || slices.Contains(s.Store().Used, id)
+	return s.commit(number, require(possible, !known),
+		func(p *Picture) { p.Used = append(slices.Clip(p.Used), id) })
 }
 
-// Renew: a client is told that its entry lives.
+// Renew has a client learn that its entry lives.
 func (m Model) Renew(s State, e Entry) (State, Rule) {
 	return s, m.need(RenewalReads, s.Store().has(e))
 }
 
-// Read: a replica's feed delivers the next write. Without the rule it may lose an entry.
+// Read has a replica's feed deliver the next write. Without the rule it may lose an entry.
 func (m Model) Read(s State, r int, loses string) (State, Rule) {
 	at := s.Replicas[r].View
 	next := slices.IndexFunc(s.Past, func(p Picture) bool { return p.Number > at.Number })
@@ -400,22 +381,20 @@ func (m Model) Read(s State, r int, loses string) (State, Rule) {
 	return s.at(r, func(at *Replica) { at.View = p }), m.need(FeedComplete, loses == "")
 }
 
-// List: a replica reads the whole store: at its start, or because an answer shows another copy.
+// List has a replica read the whole store: at its start, or because an answer shows another copy.
 func (m Model) List(s State, r int) (State, Rule) {
-	if at := s.Replicas[r]; at.Ready && at.View.Copy == s.Store().Copy {
-		return s, possible
-	}
-	return s.at(r, func(at *Replica) { at.View, at.Ready = s.Store(), true }), ""
+	current := s.Replicas[r].Ready && s.Replicas[r].View.Copy == s.Store().Copy
+	return s.at(r, func(at *Replica) { at.View, at.Ready = s.Store(), true }),
+		require(possible, !current)
 }
 
-// Crash: a replica restarts: its view and its waits are lost; its writes are still on their way.
+// Crash has a replica restart. Its view and its waits are lost; its writes are still on their way.
 func (m Model) Crash(s State, r int) (State, Rule) {
 	if s.Crashes == 0 {
 		return s, possible
 	}
 	s = s.at(r, func(at *Replica) { *at = Replica{} })
-	s.Crashes--
-	s.Late = slices.Clone(s.Late)
+	s.Crashes, s.Late = s.Crashes-1, slices.Clone(s.Late)
 	for i := range s.Late {
 		if s.Late[i].Writer == r {
 			s.Late[i].Writer = Gone
@@ -424,7 +403,7 @@ func (m Model) Crash(s State, r int) (State, Rule) {
 	return s, ""
 }
 
-// Restore: an operator replaces the store by a copy of one of its past pictures.
+// Restore has an operator replace the store by a copy of one of its past pictures.
 func (m Model) Restore(s State, to int) (State, Rule) {
 	now, p := s.Store(), s.Past[to]
 	if s.Restores == 0 {
@@ -432,16 +411,13 @@ func (m Model) Restore(s State, to int) (State, Rule) {
 	}
 	p.Copy, p.Trusted = now.Copy+1, false
 	s.Highest = max(s.Highest, now.Number+now.Floor)
-	s.Past = []Picture{p}
-	s.Restores--
+	s.Past, s.Restores = []Picture{p}, s.Restores-1
 	return s, ""
 }
 
-// GiveFloor: an operator gives the floor that is added to every fence, and replicas trust the copy.
+// GiveFloor has an operator give the floor that every fence includes, and replicas trust the copy.
 func (m Model) GiveFloor(s State, floor, number int64) (State, Rule) {
-	if why := cmp.Or(m.need(possible, !s.Store().Trusted),
-		m.need(FloorRises, floor > s.Highest)); why != "" {
-		return s, why
-	}
-	return s.commit(number, func(p *Picture) { p.Floor, p.Trusted = floor, true }), ""
+	return s.commit(number, cmp.Or(
+		m.need(possible, !s.Store().Trusted), m.need(FloorRises, floor > s.Highest),
+	), func(p *Picture) { p.Floor, p.Trusted = floor, true })
 }

@@ -1,8 +1,11 @@
 package spec
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
-// A Property is a promise. Its text is told when a step breaks it.
+// A Property is a promise. Its text is the error when a step breaks it.
 type Property string
 
 func (p Property) Error() string { return string(p) }
@@ -16,6 +19,7 @@ func Check(s State, step Step, t State) error {
 			live = append(live, g.Entry)
 		}
 	}
+	slices.SortFunc(live, func(a, b Entry) int { return cmp.Compare(a.Number, b.Number) })
 	for _, e := range live {
 		if blocked(e, live) {
 			return Property("one holder: " + e.ID + " and another entry were granted the lock")
@@ -36,29 +40,33 @@ func Check(s State, step Step, t State) error {
 			return Property("an end is of its own entry: " + e.ID + " is gone")
 		}
 	}
+	e := step.Entry
 	switch {
-	case step.Name == Joins && (was.find(step.Entry.ID, 0) >= 0 || slices.Contains(was.Used, step.Entry.ID)):
+	case step.Name == Joins && (was.find(e.ID, 0) >= 0 || slices.Contains(was.Used, e.ID)):
 		return Property("one entry for a key: it joins once")
 	case step.Name == Joins && step.Marked:
 		return Property("what a replica has learned stays true: the join had not happened")
-	case step.Name == Removes && was.Holds(step.Entry):
+	case step.Name == Removes && was.Holds(e):
 		return Property("nothing removes what another replica may have granted")
-	case step.Name == Renews && !was.has(step.Entry):
+	case step.Name == Renews && !was.has(e):
 		return Property("410 is final: a renewal succeeded after the end")
 	}
 	return nil
 }
 
-// grows reports whether the fence of a grant, told last, is in order with those of other entries.
+// grows reports whether the fence of the last grant is in order with those of other entries.
 func grows(told []Grant, g Grant, store Picture) bool {
 	return !slices.ContainsFunc(told, func(o Grant) bool {
-		conflict := slices.ContainsFunc(g.Claims, func(c Claim) bool {
-			with, in := o.claim(c.Lock)
+		before, after := o, g
+		if cmp.Or(cmp.Compare(g.Copy, o.Copy), cmp.Compare(g.Number, o.Number)) < 0 {
+			before, after = g, o
+		}
+		conflict := slices.ContainsFunc(after.Claims, func(c Claim) bool {
+			with, in := before.claim(c.Lock)
 			return in && o.ID != g.ID && !c.tolerates([]Claim{with})
 		})
-		later := g.Copy > o.Copy || g.Copy == o.Copy &&
-			(g.Number >= o.Number || g.Copy == store.Copy && store.has(g.Entry))
-		return conflict && later != (g.Fence > o.Fence)
+		live := g.Copy == o.Copy && g.Copy == store.Copy && store.has(g.Entry)
+		return conflict && (live || after.ID == g.ID) != (g.Fence > o.Fence)
 	})
 }
 
@@ -71,32 +79,4 @@ func Stuck(t State) error {
 		}
 	}
 	return nil
-}
-
-// Rank is what fair steps still have to do, each counted above all that it may bring about.
-func Rank(t State) int {
-	rank := 1000 * len(t.Late)
-	if !t.Store().Trusted {
-		rank += 50
-	}
-	for _, e := range t.Store().Queue {
-		rank += 20 + 20*e.Any
-		if !t.told(e) {
-			rank += 20
-		}
-	}
-	for _, r := range t.Replicas {
-		if !r.Ready || r.View.Copy != t.Store().Copy {
-			rank += 200
-		}
-		rank += int(t.Store().Number - r.View.Number)
-	}
-	return rank
-}
-
-// told reports whether a client was told, in this copy of the store, that its entry is granted.
-func (s State) told(e Entry) bool {
-	return slices.ContainsFunc(s.Told, func(g Grant) bool {
-		return g.ID == e.ID && g.Number == e.Number && g.Copy == s.Store().Copy
-	})
 }

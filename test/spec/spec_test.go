@@ -28,27 +28,30 @@ var (
 	read    = claim("x", spec.Shared)
 	permit  = claim("x", spec.Semaphore)
 	mirror  = map[string]string{"A": "B", "B": "A"}
-	same    = map[string]string{}
 
-	retry   = spec.Case{Name: "retry", Entries: []spec.Entry{a, keyed(c)}, Replicas: 2, Late: 2}
-	crash   = spec.Case{Name: "crash", Entries: []spec.Entry{keyed(a)}, Replicas: 2, Late: 2, Crashes: 1}
+	retry = spec.Case{Name: "retry", Entries: []spec.Entry{a, keyed(c)}, Replicas: 2, Late: 2}
+	crash = spec.Case{
+		Name: "crash", Entries: []spec.Entry{keyed(a)}, Replicas: 2, Late: 2, Crashes: 1,
+	}
 	restore = spec.Case{
 		Name: "restore", Entries: []spec.Entry{a, b}, Replicas: 2, Late: 1, Restores: 1, Mirror: mirror,
 	}
 	pool = spec.Case{
-		Name: "pool", Entries: []spec.Entry{a, entry("B", y), anyOf(1, keyed(entry("C", x, y)))},
+		Name: "pool", Entries: []spec.Entry{a, entry("B", y), anyOf(1, entry("C", x, y))},
 		Replicas: 2, Late: 1,
 	}
 	small = []spec.Case{
-		retry, crash, restore, three("two late", 2, a, b),
+		retry, crash, restore, pool, three("two late", 2, a, b),
 		three("sets", 1, a, entry("B", y), entry("C", x, y)),
 		three("modes", 1, entry("A", read), b, entry("C", read)),
 		three("permits", 1, entry("A", permit), entry("B", permit), entry("C", permit)),
 	}
 	large = []spec.Case{
-		three("three, two late", 2, a, b, keyed(c)), pool,
-		{Name: "keys and a crash", Entries: []spec.Entry{keyed(a), keyed(b)}, Replicas: 2, Late: 2,
-			Crashes: 1, Mirror: same},
+		{
+			Name: "three, two late", Entries: []spec.Entry{a, b, keyed(c)}, Replicas: 2, Late: 2,
+			Mirror: mirror,
+		},
+		{Name: "retry, crash", Entries: retry.Entries, Replicas: 2, Late: 2, Crashes: 1},
 	}
 )
 

@@ -255,6 +255,7 @@ func (w *world) send(m *message) {
 	}
 	if m.op == memory.Put {
 		w.truth.wroteFor(m.id, m.caller)
+		w.judge.sends(m)
 	}
 	m.part.sends(m)
 	w.note("send", m.wire.r.n, string(m.op), m.id)
@@ -357,6 +358,7 @@ func (w *world) transact() {
 	w.truth.writing = nil
 	number := w.server.Number()
 	for i, m := range all {
+		w.judge.done(m, errs[i])
 		if m.op == memory.Commit && errs[i] == nil {
 			w.committed(m)
 		}

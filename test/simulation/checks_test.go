@@ -44,6 +44,7 @@ func (t *truth) checkGrant(c *call, g *service.Grant) {
 		t.w.problem("%v: was told that %s holds, which did not", c, l.entry.ID)
 	}
 	l.told = true
+	t.w.judge.tells(g.Entry)
 	if !slices.Equal(g.Entry.Claims, l.entry.Claims) {
 		t.w.problem(
 			"%v: was told that %s holds %v, not %v", c, l.entry.ID, g.Entry.Claims, l.entry.Claims,

@@ -78,7 +78,7 @@ func (p *play) note(seed uint64, steps int, problems string) {
 		p.shown = time.Now()
 		p.t.Logf("%d histories after %v", p.played, time.Since(p.began).Round(time.Second))
 	}
-	if problems == "" {
+	if problems == "" || judgeAlone() && !strings.Contains(problems, refusedByModel) {
 		return
 	}
 	if p.failed++; p.failed <= failuresShown {

@@ -59,6 +59,7 @@ func (w *world) operate() {
 		w.problem("a floor of %d: %v", floor, err)
 	}
 	w.missing = false
+	w.judge.trusts(floor)
 	w.numbered++
 	w.truth.renumbered(w.server.Entries(), w.server.Number())
 	if running {

@@ -112,6 +112,7 @@ func (t *truth) catchUp() {
 		t.w.explorer.happened(r)
 		at := r.At.Sub(t.w.began)
 		t.number = r.Number
+		t.w.judge.happened(r)
 		for _, c := range r.Changes {
 			switch {
 			case c.Joined != nil:

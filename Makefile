@@ -31,7 +31,7 @@ say   = @printf '\n== %s\n' '$(1)'
 .NOTPARALLEL:
 .PHONY: unit-packages unit-handlers unit-unraced histories-domain histories-simulated
 .PHONY: system-examples system-outside system-zookeeper clients-languages clients-contest
-.PHONY: help tools run build sbom dashboard web crowd screenshots seed deploy-test test unit histories system lint format generate verify faults mutants bench clients fencekit fencetest fencetest-short generated-clients schemathesis demo simulate explore fuzz dist dist-test clean
+.PHONY: help tools run build sbom dashboard web crowd screenshots seed deploy-test test unit histories system lint format generate verify faults mutants bench clients fencekit fencetest fencetest-short generated-clients schemathesis demo simulate explore spec fuzz dist dist-test clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -161,12 +161,12 @@ unit-handlers:
 unit-unraced:
 	$(TEST) -timeout 10m -run '$(UNRACED)' ./store/etcd ./store/zookeeper ./service/... ./telemetry ./webhook/outbox
 
-# The first three have no goroutines; the detector makes them five times slower.
-histories: histories-domain histories-simulated ## Test what only computes: the domain, the seeded bugs, 10 300 histories
+# The first four have no goroutines; the detector makes them five times slower.
+histories: histories-domain histories-simulated ## Test what only computes: the domain, its specification, the seeded bugs, 10 300 histories
 
 histories-domain:
-	$(call say,the domain and its simulation)
-	$(TEST) -timeout 15m ./lock/... ./test/architecture ./test/mutants
+	$(call say,the domain, its specification and its simulation)
+	$(TEST) -timeout 15m ./lock/... ./test/architecture ./test/mutants ./test/spec
 
 histories-simulated:
 	SIMULATE_SEEDS=10000 $(TEST) -timeout 30m ./test/simulation
@@ -321,6 +321,13 @@ DEVIATIONS ?= 2
 
 explore: ## Play every order of small histories, with at most DEVIATIONS deviations from the ordinary one (DEVIATIONS=2)
 	@EXPLORE_DEVIATIONS=$(DEVIATIONS) $(GO) test -count=1 -timeout 24h -run '^TestExplore$$' -v ./test/simulation
+
+# Bugs in the code that the model alone has to refuse.
+REFUSED := lock-(two-exclusive|semaphore-over-limit|reader-passes-writer|set-holds-in-part|permits-not-freed|superseded-holder|pool-holds-more-than-it-wants)|service-(grant-ahead-of-an-older-view|times-out-what-holds)|engine-(settled-while-it-may-come|shut-out-in-vain|key-taken-back|silence-is-refusal|fresh-entry-written-twice)
+
+spec: ## Check the large cases of the specification too, and that it refuses seeded bugs in the code (minutes)
+	$(GO) test -count=1 -timeout 60m -v ./test/spec -whole
+	SIMULATE_JUDGE=alone SIMULATE_SEEDS=1000 $(GO) run ./test/mutants -in ./test/simulation -test '^TestHistories$$' -run '^($(REFUSED))$$'
 
 fuzz: ## Fuzz every fuzz target for FUZZTIME (30s; STORE=zookeeper)
 	@set -e; for file in $$(grep -rl --include='*_test.go' --exclude-dir=examples '^func Fuzz' .); do \

@@ -28,7 +28,9 @@ type options struct {
 	list bool
 	fast bool
 
-	explore bool // the bugs that the explorer must find, instead of the others
+	explore bool   // the bugs that the explorer must find, instead of the others
+	in      string // another package whose test has to catch them, or ""
+	test    string // that test
 }
 
 func main() {
@@ -73,6 +75,8 @@ func parse(args []string) (options, error) {
 	flags.BoolVar(&o.list, "list", false, "name the bugs and try none")
 	flags.BoolVar(&o.fast, "fast", false, "leave out those whose tests start etcd or ZooKeeper")
 	flags.BoolVar(&o.explore, "explore", false, "seed the bugs that the explorer must find")
+	flags.StringVar(&o.in, "in", "", "`package` of another test that has to catch the bugs")
+	flags.StringVar(&o.test, "test", "", "pattern of that test")
 	flags.StringVar(&o.root, "root", ".", "folder of the module")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -94,6 +98,9 @@ func choose(all []Bug, o options) []Bug {
 	var chosen []Bug
 	for _, b := range all {
 		if o.run.MatchString(b.Name) && !(o.fast && b.Needs != "") {
+			if o.in != "" {
+				b.In, b.Run, b.Hangs = o.in, o.test, false
+			}
 			chosen = append(chosen, b)
 		}
 	}

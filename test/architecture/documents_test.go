@@ -49,27 +49,57 @@ func TestGuaranteesNameTheirTests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob(filepath.Join("..", "faults", "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var tests strings.Builder
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		tests.Write(text)
-	}
+	tests := texts(t, filepath.Join("..", "faults", "*_test.go"))
 	named := regexp.MustCompile("`(Test[A-Za-z0-9]+)`").FindAllStringSubmatch(string(page), -1)
 	for _, name := range named {
-		if !strings.Contains(tests.String(), "\nfunc "+name[1]+"(") {
+		if !strings.Contains(tests, "\nfunc "+name[1]+"(") {
 			t.Errorf("guarantees.md names %s, which test/faults does not have", name[1])
 		}
 	}
 	if len(named) < 20 {
 		t.Errorf("guarantees.md names %d tests", len(named))
 	}
+}
+
+// TestSpecificationNamesItsChecks: each seeded bug and each scenario of the explorer exists that
+// the page of the specification names.
+func TestSpecificationNamesItsChecks(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "internals", "spec", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := texts(t, filepath.Join("..", "mutants", "bugs_*.go")) +
+		texts(t, filepath.Join("..", "simulation", "explore_table_test.go"))
+	rows := regexp.MustCompile(`(?m)^\| [0-9]+ \| ([^|]+ \| [^|]+) \|`)
+	named := rows.FindAllStringSubmatch(string(page), -1)
+	for _, row := range named {
+		for _, name := range regexp.MustCompile("`([a-z0-9-]+)`").FindAllStringSubmatch(row[1], -1) {
+			if !strings.Contains(there, `"`+name[1]+`"`) {
+				t.Errorf("spec/README.md names %s, which is not there", name[1])
+			}
+		}
+	}
+	if len(named) != 10 {
+		t.Errorf("spec/README.md has rows for %d promises", len(named))
+	}
+}
+
+// texts returns what all files of a pattern hold.
+func texts(t *testing.T, pattern string) string {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	return all.String()
 }
 
 // TestUserPagesAreShort: the pages for users have 30 650 words, 2 000 a page. A word has a letter

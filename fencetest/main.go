@@ -104,7 +104,7 @@ func command(args []string, out io.Writer) (int, error) {
 	return o.code(reports), nil
 }
 
-// code is 1 if a system could not be tested, or fails and must not. A lock that nobody was granted
+// code is 1 if a system could not be tested, or fails and must not. A lock that no client was granted
 // has shown nothing.
 func (o *options) code(reports []report) int {
 	for _, r := range reports {

@@ -130,7 +130,9 @@ func flags(t *testing.T, api, etcd map[string]bool) {
 			}
 		}
 	}
-	files := append(under(t, "deploy", ".yaml", ".tpl", ".tf", ".hcl", ".cfg", ".service"), "Dockerfile")
+	files := append(
+		under(t, "deploy", ".yaml", ".tpl", ".tf", ".hcl", ".cfg", ".service"), "Dockerfile",
+	)
 	for _, path := range files {
 		if strings.Contains(path, "deploy/recipes/") {
 			continue // for the command line; test/commands runs them

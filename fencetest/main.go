@@ -104,8 +104,8 @@ func command(args []string, out io.Writer) (int, error) {
 	return o.code(reports), nil
 }
 
-// code is 1 if a system could not be tested, or fails and must not. A lock that no client was granted
-// has shown nothing.
+// code is 1 if a system could not be tested, or fails and must not. A lock that no client was
+// granted has shown nothing.
 func (o *options) code(reports []report) int {
 	for _, r := range reports {
 		failed := slices.ContainsFunc(r.Rows, func(w result) bool {

@@ -41,14 +41,14 @@ var (
 		Replicas: 2, Late: 1,
 	}
 	small = []spec.Case{
-		retry, crash, restore, pool, three("two late", 2, a, b),
+		three("three", 2, a, b, c), retry, crash, restore, pool,
 		three("sets", 1, a, entry("B", y), entry("C", x, y)),
 		three("modes", 1, entry("A", read), b, entry("C", read)),
 		three("permits", 1, entry("A", permit), entry("B", permit), entry("C", permit)),
 	}
 	large = []spec.Case{
 		{
-			Name: "three, two late", Entries: []spec.Entry{a, b, keyed(c)}, Replicas: 2, Late: 2,
+			Name: "three, a key", Entries: []spec.Entry{a, b, keyed(c)}, Replicas: 2, Late: 2,
 			Mirror: mirror,
 		},
 		{Name: "retry, crash", Entries: retry.Entries, Replicas: 2, Late: 2, Crashes: 1},

@@ -16,6 +16,9 @@ func paused(b *bench) result {
 	began := time.Now()
 	got := other.acquire(lock, b.sys.freesWithin())
 	took := seconds(time.Since(began))
+	if got.Event != "held" && got.Event != "not_held" {
+		b.giveUp("the next client gets %s %s", got.Event, short(got.Text))
+	}
 	if got.Event != "held" {
 		a.resume()
 		a.write()

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -16,6 +17,22 @@ import (
 // file is the path of a state. The fence is next to it, in PATH.fence, and stays when the state is
 // deleted. Processes that write exclude each other by PATH.lock.
 type file string
+
+// newFile resolves links: a state has one fence, whatever path leads to it.
+func newFile(path string) (State, error) {
+	resolved, err := filepath.EvalSymlinks(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return file(resolved), err
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return nil, fmt.Errorf("%s is a link to a file that does not exist", path)
+	}
+	folder, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
+		return nil, fmt.Errorf("the folder of the state: %w", err)
+	}
+	return file(filepath.Join(folder, filepath.Base(path))), nil
+}
 
 func (f file) Raise(ctx context.Context, fence uint64) error {
 	return f.alone(ctx, func() error { return f.raise(fence) })
@@ -64,12 +81,11 @@ func (f file) raise(fence uint64) error {
 	path, known := string(f)+".fence", uint64(0)
 	text, err := os.ReadFile(path)
 	if err == nil {
-		known, err = strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
-	} else if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	if err != nil {
-		return fmt.Errorf("read %s: %w", path, err)
+		if known, err = strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64); err != nil {
+			return fmt.Errorf("%s must be a number, the fence of the last holder", path)
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	if err := compare(fence, known); err != nil || fence == known {
 		return err

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -87,7 +88,37 @@ func TestUnreadableFence(t *testing.T) {
 	if err := os.WriteFile(path+".fence", []byte("many"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := state.Raise(t.Context(), 1); err == nil {
-		t.Error("the fence is raised")
+	err := state.Raise(t.Context(), 1)
+	if err == nil || !strings.Contains(err.Error(), "must be a number") {
+		t.Errorf("it returns %v", err)
+	}
+}
+
+// TestLinkToAState: a link leads to the same state and fence as the path of the file, whether the
+// file exists yet or not.
+func TestLinkToAState(t *testing.T) {
+	path, state := open(t)
+	link := path + ".link"
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tfstate.Open("file:"+link, "lock"); err == nil {
+		t.Error("a link to no file is opened")
+	}
+	if err := state.Write(t.Context(), 1, []byte("first")); err != nil {
+		t.Fatal(err)
+	}
+	linked, err := tfstate.Open("file:"+link, "lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := linked.Write(t.Context(), 2, []byte("second")); err != nil {
+		t.Error(err)
+	}
+	if data, err := state.Read(t.Context()); err != nil || string(data) != "second" {
+		t.Errorf("the state is %q: %v", data, err)
+	}
+	if stale := new(tfstate.StaleError); !errors.As(state.Raise(t.Context(), 1), &stale) {
+		t.Error("the fence was not raised")
 	}
 }

@@ -45,7 +45,7 @@ func Open(address, lock string) (State, error) {
 	bucket, key, _ := strings.Cut(strings.TrimPrefix(rest, "//"), "/")
 	switch {
 	case scheme == "file" && rest != "":
-		return file(rest), nil
+		return newFile(rest)
 	case scheme == "s3" && bucket != "" && key != "":
 		return newS3(bucket, key)
 	case scheme == "postgres", scheme == "postgresql":

@@ -18,8 +18,10 @@ lock() { ask -X "$TF_HTTP_LOCK_METHOD" "$TF_HTTP_LOCK_ADDRESS" \
   -d '{"ID":"'$1'","Operation":"OperationTypeApply","Who":"me@here"}'; }
 unlock() { ask -X "$TF_HTTP_UNLOCK_METHOD" "$TF_HTTP_UNLOCK_ADDRESS" -d '{"ID":"'$1'"}'; }
 force_unlock() { ask -X "$TF_HTTP_UNLOCK_METHOD" "$TF_HTTP_UNLOCK_ADDRESS"; }
-put() { ask -X "$TF_HTTP_UPDATE_METHOD" "$TF_HTTP_ADDRESS?ID=$1" --data-binary "$2"; }
-get() { ask "$TF_HTTP_ADDRESS"; cat body; echo; }
+post() { id=$1; body=$2; shift 2
+  ask -X "$TF_HTTP_UPDATE_METHOD" "$TF_HTTP_ADDRESS?ID=$id" --data-binary "$body" "$@"; }
+put() { post "$1" '{"version":"'"$2"'"}'; }
+get() { ask "$TF_HTTP_ADDRESS"; echo "$(sed 's/^{"version":"\(.*\)"}$/\1/' body)"; }
 delete() { ask -X DELETE "$TF_HTTP_ADDRESS"; }
 `
 
@@ -174,14 +176,37 @@ func TestBackendLeavesTheQueue(t *testing.T) {
 func TestBackendBoundsAState(t *testing.T) {
 	t.Parallel()
 	newUser(t).backend("file:state", "bounds",
-		"lock a; head -c 67108865 /dev/zero >large; put a @large; put a 1; get; unlock a").
+		"lock a; head -c 67108865 /dev/zero >large; post a @large; put a 1; get; unlock a").
 		prints("200", "413", "200", "200", "1", "200")
+}
+
+// TestBackendTakesStatesAlone: what is no state, or has another checksum, replaces nothing, and an
+// empty body deletes nothing. OpenTofu may encrypt a state.
+func TestBackendTakesStatesAlone(t *testing.T) {
+	t.Parallel()
+	newUser(t).backend("file:state", "states", `lock a; put a 1
+		for body in '' nonsense null '[]' '{}' '{"version":4}{}' '{"version":'; do post a "$body"; done
+		post a '{"version":4}' -H 'Content-MD5: MSdqyWKDhwuOpP5e9KMWaQ=='; get
+		post a '{"encrypted_data":"AA=="}'; post a '{"version":4}' -H "Content-MD5: $(
+			printf '{"version":4}' | openssl md5 -binary | base64)"`).prints("200", "200",
+		"400", "400", "400", "400", "400", "400", "400", "400", "200", "1", "200", "200")
+}
+
+// TestBackendBoundsALock: the message names the bound.
+func TestBackendBoundsALock(t *testing.T) {
+	t.Parallel()
+	p := newUser(t).backend("file:state", "bounds:lock",
+		`head -c 65537 /dev/zero >large; ask -X LOCK "$TF_HTTP_ADDRESS" --data-binary @large`)
+	p.prints("413")
+	if !strings.Contains(p.stderr.String(), "at most 64 KiB") {
+		t.Errorf("it says %q", &p.stderr)
+	}
 }
 
 // TestBackendOfNothing: a wrong state is refused before the command runs.
 func TestBackendOfNothing(t *testing.T) {
 	t.Parallel()
-	for _, state := range []string{"", "file:", "state", "ftp://127.0.0.1/state"} {
+	for _, state := range []string{"", "file:", "state", "ftp://127.0.0.1/state", "file:no/state"} {
 		newUser(t).backend(state, "nothing", "touch ran").expect(64)
 	}
 }

@@ -3,7 +3,9 @@ package cli
 import (
 	"cmp"
 	"context"
+	"crypto/md5"
 	"crypto/subtle"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,7 +46,7 @@ func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	if err != nil {
-		say("a request of Terraform, of at most %d MiB: %s", limit>>20, sentence(err))
+		say("a request of Terraform, of at most %d KiB: %s", limit>>10, sentence(err))
 		w.WriteHeader(http.StatusRequestEntityTooLarge)
 		return
 	}
@@ -78,12 +80,29 @@ func (b *backend) answer(r *http.Request, body []byte) ([]byte, error) {
 	case http.MethodGet:
 		return b.state.Read(ctx)
 	case http.MethodPost:
+		if !isState(body, r.Header.Get("Content-Md5")) {
+			say("the state of %s was not written: the request has none, or a damaged one", b.lock)
+			return nil, &refused{status: http.StatusBadRequest}
+		}
 		return nil, b.write(ctx, r.URL.Query().Get("ID"), body)
 	case http.MethodDelete:
 		_, info := b.now()
 		return nil, b.write(ctx, info.ID, nil)
 	}
 	return nil, &refused{status: http.StatusMethodNotAllowed}
+}
+
+// isState reports whether a body is a state, which OpenTofu may have encrypted, with its checksum.
+func isState(body []byte, checksum string) bool {
+	var state struct {
+		Version   json.RawMessage
+		Encrypted json.RawMessage `json:"encrypted_data"`
+	}
+	if json.Unmarshal(body, &state) != nil || state.Version == nil && state.Encrypted == nil {
+		return false
+	}
+	sum := md5.Sum(body) // as Terraform does
+	return checksum == "" || checksum == base64.StdEncoding.EncodeToString(sum[:])
 }
 
 // take acquires the lock, and raises the fence of the state before Terraform reads it.
@@ -109,7 +128,8 @@ func (b *backend) take(ctx context.Context, body []byte) error {
 		b.drop(held)
 	}
 	if stale := new(tfstate.StaleError); errors.As(err, &stale) {
-		say("the state of %s: %s; another server, or a lock of another name, had it", b.lock, stale)
+		say("the state of %s: %s; another server, a lock of another name, or one of before a restore "+
+			"had it", b.lock, stale)
 		return &refused{status: http.StatusFailedDependency}
 	}
 	return err
@@ -180,7 +200,7 @@ func (b *backend) giveBack(body []byte) error {
 	held, of := b.now()
 	if held == nil {
 		say("this command does not hold %s; an operator takes it from its holder: "+
-			"fencepost revoke --reason WHY %s", b.lock, b.lock)
+			"fencepost revoke --reason 'WHY, 10 characters or more' %s", b.lock, b.lock)
 		return &refused{status: http.StatusConflict}
 	}
 	if info.ID != "" && info.ID != of.ID {
@@ -195,8 +215,8 @@ func (b *backend) giveBack(body []byte) error {
 func (b *backend) write(ctx context.Context, id string, data []byte) error {
 	held, of := b.now()
 	if held == nil || id != of.ID {
-		say("the state of %s was not written: Terraform has not locked it (-lock=false); to write "+
-			"errored.tfstate, run this command with terraform state push errored.tfstate", b.lock)
+		say("the state of %s was not written: Terraform has not locked it (-lock=false); if no one "+
+			"else has written it since, run this command with terraform state push errored.tfstate", b.lock)
 		return &refused{status: http.StatusConflict}
 	}
 	return b.checked(ctx, b.state.Write(ctx, held.Fence(), data))

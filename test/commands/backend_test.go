@@ -63,7 +63,8 @@ func refusesLateWrites(t *testing.T, kind, state string, env ...string) {
 			u.env = append(u.env, env...)
 			state := strings.Replace(state, "KEY", lock, 1)
 			late := u.backend(state, lock, `lock a; put a 1; touch begun
-				while [ ! -e over ]; do sleep 0.01; done; put a 2; unlock a`, "--ttl", "2s", "--no-kill")
+				while [ ! -e over ]; do sleep 0.01; done; put a 2; unlock a
+				echo ended >&2`, "--ttl", "2s", "--no-kill")
 			late.start()
 			poll.Until(t, "the first lock", func() bool { return u.exists("begun") })
 			late.signal(syscall.SIGSTOP)
@@ -73,6 +74,10 @@ func refusesLateWrites(t *testing.T, kind, state string, env ...string) {
 			code, text := late.code(), late.stdout.String()
 			if code != 76 || text != "200\n200\n409\n200\n" {
 				t.Errorf("the late command ends with %d and prints %q: %s", code, text, &late.stderr)
+			}
+			_, hint, _ := strings.Cut(late.stderr.String(), "ended\n")
+			if !strings.Contains(hint, "do not push errored.tfstate") {
+				t.Errorf("after the end it says %q", hint)
 			}
 			u.backend(state, lock, "get").prints(left)
 		})

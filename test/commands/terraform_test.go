@@ -156,6 +156,7 @@ func TestTerraformPage(t *testing.T) {
 	blocks := strings.Split(string(text), "```")
 	u := newUser(t)
 	hcl, script := strings.TrimPrefix(blocks[1], "hcl"), strings.TrimPrefix(blocks[3], "sh")
+	script = strings.ReplaceAll(script, "/srv/", u.dir+"/")
 	if err := os.WriteFile(u.path("main.tf"), []byte(hcl), 0o600); err != nil {
 		t.Fatal(err)
 	}

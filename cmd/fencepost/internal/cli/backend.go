@@ -26,6 +26,7 @@ type backend struct {
 	password string
 	begun    time.Time
 	used     atomic.Bool
+	late     atomic.Bool // a late write was refused
 
 	turn sync.Mutex // of LOCK
 	mu   sync.Mutex

@@ -228,8 +228,8 @@ func (b *backend) checked(ctx context.Context, err error) error {
 	if !errors.As(err, &stale) {
 		return err
 	}
-	say("the state of %s was not written: %s; import what errored.tfstate has and the state has not",
-		b.lock, stale)
+	say("the state of %s was not written: %s", b.lock, stale)
+	b.late.Store(true)
 	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
 	defer cancel()
 	_ = b.client.StaleWrite(ctx, b.lock, stale.Fence, stale.Known, "terraform state") // said above

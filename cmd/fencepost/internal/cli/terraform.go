@@ -23,8 +23,11 @@ with a password of its own. The configuration needs
 
 When Terraform locks the state, it queues for the lock NAME as --wait says. The
 lock is renewed until Terraform unlocks the state. If it is lost, the command
-ends as under fencepost run, with the same exit codes. The state refuses the
-writes of a command whose lock another one has taken since.
+ends as under fencepost run. The state refuses the writes of a command whose
+lock another one has taken since.
+
+It exits with the code of its command, also if that did not get the lock; with
+64 if an argument is not valid, 76 if the lock was lost, 124 if --timeout passed.
 
 Use the same NAME for a state everywhere.`
 
@@ -81,6 +84,10 @@ func (a *app) terraform(r *running, state tfstate.State, lock string, command []
 	}
 	defer b.close()
 	err = r.start(path, command, append(os.Environ(), b.env()...), b, signals)
+	if b.late.Load() { // Terraform has advised to push
+		say("do not push errored.tfstate to %s: it would replace the state of a later holder; "+
+			"import what it has and the state has not", lock)
+	}
 	if err == nil && !b.used.Load() {
 		say(`the command did not use the state: is backend "http" {} in its configuration, empty?`)
 	}

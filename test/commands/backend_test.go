@@ -160,6 +160,20 @@ func TestBackendWithoutALock(t *testing.T) {
 	}
 }
 
+// TestBackendKillsTheRevoked: a command that ignores SIGTERM does not outlive its lease.
+func TestBackendKillsTheRevoked(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	p := u.backend("file:state", "revoked", "trap '' TERM; lock a; touch begun; sleep 600",
+		"--ttl", lease.String()).start()
+	poll.Until(t, "the lock", func() bool { return u.exists("begun") })
+	u.command("revoke", "--yes", "--reason", "an operator takes it", "revoked").expect(0)
+	if code, said := p.code(), p.stderr.String(); code != 76 ||
+		!strings.Contains(said, "got SIGTERM") || !strings.Contains(said, "was killed") {
+		t.Errorf("it ends with %d: %s", code, said)
+	}
+}
+
 // TestBackendLeavesTheQueue: a signal ends the wait for the lock, although the command waits for
 // the answer.
 func TestBackendLeavesTheQueue(t *testing.T) {

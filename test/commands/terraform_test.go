@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/test/poll"
+	"github.com/fencepost/fencepost/test/rig"
 )
 
 // configuration needs no provider that Terraform would download.
@@ -123,10 +124,25 @@ func TestTerraformCannotOverwriteTheNextState(t *testing.T) {
 	}
 }
 
-// TestTerraformKeepsItsState: when the lock cannot be renewed, Terraform writes the state of what
-// it has begun before it is killed.
+// TestTerraformKeepsItsState: when the lock cannot be renewed, or is revoked, Terraform writes the
+// state of what it has begun before it is killed.
 func TestTerraformKeepsItsState(t *testing.T) {
 	t.Parallel()
+	t.Run("not renewed", func(t *testing.T) {
+		t.Parallel()
+		keepsItsState(t, func(r *rig.Replica, _ *user) error { return r.Stop() })
+	})
+	t.Run("revoked", func(t *testing.T) {
+		t.Parallel()
+		keepsItsState(t, func(_ *rig.Replica, u *user) error {
+			u.command("revoke", "--yes", "--reason", "an operator takes it", "tf:prod").expect(0)
+			return nil
+		})
+	})
+}
+
+func keepsItsState(t *testing.T, lose func(*rig.Replica, *user) error) {
+	t.Helper()
 	r, token := server(t)
 	u := userOf(t, r.URL(), token)
 	if err := os.Mkdir(u.path("checkout"), 0o750); err != nil {
@@ -135,7 +151,7 @@ func TestTerraformKeepsItsState(t *testing.T) {
 	u.dir = u.path("checkout")
 	p := u.terraform(30*time.Second, "touch applies; exec sleep 600").start()
 	poll.Until(t, "the apply", func() bool { return u.exists("applies") })
-	if err := r.Stop(); err != nil {
+	if err := lose(r, u); err != nil {
 		t.Fatal(err)
 	}
 	if code := p.code(); code != 76 {

@@ -91,7 +91,11 @@ func (w *watch) look() time.Duration {
 		w.lost = err
 		say("%s; the command continues (--no-kill)", sentence(err))
 	case w.noKill:
-	case err != nil && !w.killed:
+	case err != nil && w.fenced && w.terminated.IsZero() && left > 0:
+		w.lost = err
+		w.terminate()
+		say("%s: the command got SIGTERM, SIGKILL follows", sentence(err))
+	case err != nil && !w.killed && !w.spared(left):
 		w.lost = err
 		w.kill()
 		say("%s: the command was killed", sentence(err))
@@ -109,6 +113,11 @@ func (w *watch) look() time.Duration {
 		w.kill()
 	}
 	return w.next(left)
+}
+
+// spared reports whether a lost command may still end by itself. It never outlives the lease.
+func (w *watch) spared(left time.Duration) bool {
+	return w.fenced && left > 0 && time.Since(w.terminated) < w.grace()
 }
 
 // extend moves the deadline of the guard after a renewal, or after the command took a lock.

@@ -60,6 +60,7 @@ const runExample = `  fencepost run reports:nightly -- make report
 type running struct {
 	claim
 	skip, noKill     bool
+	fenced           bool // late writes are refused: a lost command gets the grace as well
 	timeout, atLeast time.Duration
 	// changes has what to close after the next look at the lease; nil if it cannot change.
 	changes chan chan struct{}

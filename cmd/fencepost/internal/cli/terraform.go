@@ -23,7 +23,8 @@ with a password of its own. The configuration needs
 
 When Terraform locks the state, it queues for the lock NAME as --wait says. The
 lock is renewed until Terraform unlocks the state. If it is lost, the command
-ends as under fencepost run. The state refuses the writes of a command whose
+ends as under fencepost run, but after a revocation gets SIGTERM first, to write
+its state or errored.tfstate. The state refuses the writes of a command whose
 lock another one has taken since.
 
 It exits with the code of its command, also if that did not get the lock; with
@@ -77,7 +78,7 @@ func (a *app) terraform(r *running, state tfstate.State, lock string, command []
 	ends := slices.DeleteFunc(child.Signals(), func(s os.Signal) bool { return !child.Ends(s) })
 	asked, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()
-	r.changes = make(chan chan struct{})
+	r.changes, r.fenced = make(chan chan struct{}), true
 	b := &backend{running: r, client: to, state: state, lock: lock}
 	if err := b.serve(asked); err != nil {
 		return err

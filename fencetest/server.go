@@ -132,7 +132,7 @@ func output(within time.Duration, folder string, command ...string) (string, err
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Dir, cmd.WaitDelay = folder, time.Second // for what the command has started
 	text, err := cmd.CombinedOutput()
-	if err != nil {
+	if err != nil && !errors.Is(err, exec.ErrWaitDelay) { // which says that it has left a daemon
 		return "", fmt.Errorf("%s: %w: %s", strings.Join(command, " "), err, last(string(text)))
 	}
 	return strings.TrimSpace(string(text)), nil

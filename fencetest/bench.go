@@ -43,6 +43,14 @@ func (b *bench) giveUp(format string, args ...any) {
 	runtime.Goexit()
 }
 
+// granted reports whether a client was granted a lock, or waited in vain. An error tells nothing.
+func (b *bench) granted(a answer) bool {
+	if a.Event != "held" && a.Event != "not_held" {
+		b.giveUp("the next client gets %s %s", a.Event, short(a.Text))
+	}
+	return a.Event == "held"
+}
+
 // lockName returns a name that no other row and no other run uses.
 func (b *bench) lockName(part string) string { return b.prefix + b.row + part }
 

@@ -26,6 +26,7 @@ func answerLost(b *bench) result {
 	exclusive, freed := true, true
 	for i, l := range losses {
 		if l.facts != "" {
+			b.granted(l.got)
 			facts = append(facts, fmt.Sprintf("answer %d lost: %s", i+1, l.facts))
 		}
 		exclusive, freed = exclusive && !l.twice, freed && !l.taken
@@ -41,6 +42,7 @@ type loss struct {
 	a, next *client
 	lock    string
 	facts   string // "" if there is no such answer
+	got     answer // to next
 	twice   bool   // both held the lock
 	taken   bool   // the lock stays taken
 }
@@ -56,7 +58,7 @@ func (l *loss) play(nth int) {
 	l.facts = "the client gets " + strings.TrimSpace(got.Event+" "+short(got.Text))
 	if got.Event == "held" {
 		l.facts = "granted by a retry"
-		if l.next.acquire(l.lock, ttl+time.Second).Event == "held" {
+		if l.got = l.next.acquire(l.lock, ttl+time.Second); l.got.Event == "held" {
 			believes := l.a.believes(ttl)
 			l.twice = believes >= time.Second
 			l.facts += ", and another is granted it too; the first " + learns(believes, ttl)
@@ -66,7 +68,8 @@ func (l *loss) play(nth int) {
 		l.facts += ", then released"
 	}
 	began := time.Now()
-	l.taken = l.next.acquire(l.lock, l.next.b.sys.freesWithin()).Event != "held"
+	l.got = l.next.acquire(l.lock, l.next.b.sys.freesWithin())
+	l.taken = l.got.Event == "not_held"
 	l.facts += ", the lock stays taken for " + seconds(time.Since(began))
 	if l.taken {
 		l.facts += " or more"

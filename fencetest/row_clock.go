@@ -40,6 +40,7 @@ func clock(b *bench) result {
 	var facts []string
 	safe := true
 	for _, j := range jumps {
+		b.granted(j.got)
 		facts, safe = append(facts, j.what+": "+j.facts), safe && !j.bad
 	}
 	return b.verdict(strings.Join(facts, "; "), shown{"clock", safe})
@@ -52,6 +53,7 @@ type jump struct {
 	a, next      *client
 	set          func(string)
 	lock, facts  string
+	got          answer // to next
 	bad          bool
 }
 
@@ -71,10 +73,10 @@ func (j *jump) play() {
 	j.a.b.fault("clock of the %s", j.what)
 	j.set(j.offset)
 	wait := 3 * ttl
-	granted := j.next.acquire(j.lock, wait).Event == "held"
+	j.got = j.next.acquire(j.lock, wait)
 	believes := j.a.believes(ttl)
 	switch {
-	case granted:
+	case j.got.Event == "held":
 		// A waiter's clock is no reason to lose a lock. A holder's is, if the holder knows.
 		j.bad = j.waiter || believes >= ttl/2
 		j.facts = "another is granted the lock, and the first " + learns(believes, ttl)

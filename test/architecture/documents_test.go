@@ -102,7 +102,7 @@ func texts(t *testing.T, pattern string) string {
 	return all.String()
 }
 
-// TestUserPagesAreShort: the pages for users have 30 650 words, 2 000 a page. A word has a letter
+// TestUserPagesAreShort: the pages for users have 32 600 words, 2 000 a page. A word has a letter
 // or a digit. The reference of the API, and what fencetest found, are generated.
 func TestUserPagesAreShort(t *testing.T) {
 	var pages []string

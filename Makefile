@@ -287,9 +287,9 @@ fencekit: ## Test the check of fences at each resource, on real servers of each 
 	$(TEST) -run '^TestStores' ./test/commands
 
 SYSTEM ?=
-bin/fencetest: FORCE
+.PHONY: bin/fencetest
+bin/fencetest:
 	@$(GO) build -C fencetest -o ../bin/fencetest .
-.PHONY: FORCE
 
 fencetest: bin/fencetest ## Judge locks, ours and others: a pause, a dead server, a lost answer (SYSTEM=redsync for one; 25 minutes; installs what it needs, if root)
 	bin/fencetest -home fencetest -system '$(SYSTEM)' -json bin/fencetest.json -histories bin/fencetest-histories

@@ -107,7 +107,8 @@ func markdown(reports []report) string {
 		}
 		versions, dates = append(versions, r.Version, r.ServerVersion), append(dates, r.Date)
 	}
-	return table + "\n–: falls short, and does not claim more. ·: not run. Cost: messages of a waiter.\n\n" + strings.Join(failures, "") +
+	return table + "\n–: falls short, and does not claim more. ·: not run. " +
+		"Cost: messages of a waiter.\n\n" + strings.Join(failures, "") +
 		"\nRun with `make fencetest` on " + distinct(dates) + ": " + distinct(versions) + ".\n"
 }
 
